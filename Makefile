@@ -1,0 +1,45 @@
+# The front door. CMake builds (CMakePresets.json); the scripts say what each job is.
+PREFIX ?= /usr/local
+SECONDS ?= 600
+
+.PHONY: all demo test bench fuzz install clean format help
+all:
+	@scripts/build.sh release product
+
+demo:
+	@scripts/setup.sh build
+	@$(MAKE) --no-print-directory all
+	@scripts/demo.sh
+
+test:
+	@scripts/setup.sh test
+	@scripts/test.sh $(STAGES)
+
+bench:
+	@scripts/setup.sh build
+	@scripts/build.sh release product benchmarks
+	@bench/run.sh
+
+fuzz:
+	@scripts/setup.sh test
+	@scripts/build.sh fuzz all
+	@NEAP_FUZZ_SECONDS=$(SECONDS) ctest --test-dir build/fuzz --output-on-failure
+
+install: all
+	@cmake --install build --prefix $(PREFIX)
+
+clean:
+	@rm -rf build
+
+format:
+	@find include src cli nets examples tests bench -name '*.[ch]' -type f 2>/dev/null | xargs -r clang-format -i
+
+help:
+	@echo "make            build the command (build/neap) and the libraries"
+	@echo "make demo       set up, build, plan a recorded training run and draw the plan"
+	@echo "make test       set up, then every check and test; STAGES='format release' runs those alone"
+	@echo "make bench      the figures of bench/results, measured again"
+	@echo "make fuzz       each fuzz target for SECONDS=$(SECONDS)"
+	@echo "make install    into PREFIX=$(PREFIX); DESTDIR is honoured"
+	@echo "make format     clang-format over the tree"
+	@echo "make clean      remove build/"

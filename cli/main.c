@@ -1,0 +1,189 @@
+/* main.c: the `neap` command: finds the verb and runs it.
+ *
+ * Exit codes: 0 good, 1 the answer is no, 2 bad usage or input, or the answer could not be written. */
+#include <stdio.h>
+#include <string.h>
+
+#include "term.h"
+#include "verbs.h"
+
+const verb *const all_verbs[] = {&verb_info, &verb_plan, &verb_help, NULL};
+
+static const char *verb_name(const void *list, size_t i)
+{
+    const verb *const *verbs = list;
+    return verbs[i] ? verbs[i]->name : NULL;
+}
+
+static const char *early_name(const void *list, size_t i)
+{
+    return ((const char *const *)list)[i];
+}
+
+static int report_unknown(const char *what, const char *given, const char *dashes, const char *nearest)
+{
+    if (nearest) {
+        (void)fprintf(stderr, "neap: unknown %s '%s'; did you mean '%s%s'? (see neap --help)\n", what, given, dashes,
+                      nearest);
+    } else {
+        (void)fprintf(stderr, "neap: unknown %s '%s' (see neap --help)\n", what, given);
+    }
+    return EXIT_BAD;
+}
+
+static const verb *find_verb(const char *name)
+{
+    for (size_t i = 0; all_verbs[i]; i++) {
+        if (strcmp(all_verbs[i]->name, name) == 0) {
+            return all_verbs[i];
+        }
+    }
+    (void)report_unknown("verb", name, "", options_nearest(name, verb_name, all_verbs));
+    return NULL;
+}
+
+/* ---- what the verbs share ---- */
+
+int report_failure(const char *path, neap_status status, const neap_error *error)
+{
+    if (error->text[0]) {
+        (void)fprintf(stderr, "neap: %s\n", error->text);
+    } else {
+        (void)fprintf(stderr, "neap: %s: %s\n", path, neap_status_message(status));
+    }
+    return status == NEAP_NO_PERIOD || status == NEAP_NO_PLAN ? EXIT_NO : EXIT_BAD;
+}
+
+const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* ---- neap help, neap --help, neap --version ---- */
+
+static void print_overview(FILE *file)
+{
+    (void)fputs("neap lowers the high-water mark of GPU memory in programs that repeat themselves.\n\n"
+                "usage: neap VERB [options] ...\n\nverbs:\n",
+                file);
+    for (size_t i = 0; all_verbs[i]; i++) {
+        (void)fprintf(file, "  %-6s %-7s %s\n", all_verbs[i]->name, all_verbs[i]->operand, all_verbs[i]->summary);
+    }
+    (void)fputs("\nEvery verb takes --help, and --json for one JSON document on standard output.\n"
+                "neap --version prints the version.\n"
+                "Exit codes: 0 good; 1 the answer is no; 2 bad usage or input.\n",
+                file);
+}
+
+static void print_overview_json(void)
+{
+    json out = json_begin(stdout);
+    json_object_begin(&out, NULL);
+    json_text(&out, "name", "neap");
+    json_text(&out, "version", neap_version());
+    json_array_begin(&out, "verbs");
+    for (size_t i = 0; all_verbs[i]; i++) {
+        options_json(all_verbs[i], &out, NULL);
+    }
+    json_array_end(&out);
+    json_object_end(&out);
+    json_end(&out);
+}
+
+static int run_help(const verb *self, int n_args, char **args)
+{
+    common_args parsed = {0};
+    if (!options_parse(self, n_args, args, &parsed)) {
+        return EXIT_BAD;
+    }
+    if (parsed.help) {
+        options_help(self, parsed.json);
+    } else if (parsed.operand) {
+        const verb *v = find_verb(parsed.operand);
+        if (!v) {
+            return EXIT_BAD;
+        }
+        options_help(v, parsed.json);
+    } else if (parsed.json) {
+        print_overview_json();
+    } else {
+        print_overview(stdout);
+    }
+    return EXIT_GOOD;
+}
+
+static const option help_options[] = {COMMON_OPTIONS};
+
+const verb verb_help = {
+    .name = "help",
+    .operand = "[VERB]",
+    .summary = "what neap can do, or what one verb does",
+    .options = help_options,
+    .n_options = sizeof help_options / sizeof help_options[0],
+    .run = run_help,
+};
+
+static int print_version(bool as_json)
+{
+    if (as_json) {
+        json out = json_begin(stdout);
+        json_object_begin(&out, NULL);
+        json_text(&out, "name", "neap");
+        json_text(&out, "version", neap_version());
+        json_object_end(&out);
+        json_end(&out);
+    } else {
+        (void)printf("neap %s\n", neap_version());
+    }
+    return EXIT_GOOD;
+}
+
+/* Options before the verb: --help, --version and, with either, --json. */
+static int run_without_verb(int n_args, char **args)
+{
+    static const char *const early_options[] = {"help", "version", "json", NULL};
+    bool as_json = false;
+    const char *what = NULL;
+    for (int i = 0; i < n_args; i++) {
+        if (strcmp(args[i], "--json") == 0) {
+            as_json = true;
+        } else if (!what && (strcmp(args[i], "--help") == 0 || strcmp(args[i], "-h") == 0)) {
+            what = "help";
+        } else if (!what && (strcmp(args[i], "--version") == 0 || strcmp(args[i], "-V") == 0)) {
+            what = "version";
+        } else if (args[i][0] == '-') {
+            return report_unknown("option", args[i], "--",
+                                  options_nearest(args[i] + strspn(args[i], "-"), early_name, early_options));
+        } else {
+            (void)fprintf(stderr, "neap: options follow the verb: neap %s %s\n", args[i], args[0]);
+            return EXIT_BAD;
+        }
+    }
+    if (!what) {
+        print_overview(stderr);
+        return EXIT_BAD;
+    }
+    if (strcmp(what, "version") == 0) {
+        return print_version(as_json);
+    }
+    if (as_json) {
+        print_overview_json();
+    } else {
+        print_overview(stdout);
+    }
+    return EXIT_GOOD;
+}
+
+int main(int argc, char **argv)
+{
+    term_begin();
+    int code;
+    if (argc < 2 || argv[1][0] == '-') {
+        code = run_without_verb(argc > 0 ? argc - 1 : 0, argv + 1);
+    } else {
+        const verb *v = find_verb(argv[1]);
+        code = v ? v->run(v, argc - 2, argv + 2) : EXIT_BAD;
+    }
+    return term_end() ? code : EXIT_BAD;
+}

@@ -1,0 +1,70 @@
+/* options.h: the command line as tables.
+ *
+ * Every verb has one table of options. It parses the arguments, makes `--help` and its JSON form, and knows which name
+ * was meant by a mistyped one. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "json.h"
+
+enum { EXIT_GOOD = 0, EXIT_NO = 1, EXIT_BAD = 2 };
+
+typedef enum option_kind {
+    OPTION_FLAG,    /* bool: true */
+    OPTION_TEXT,    /* const char * */
+    OPTION_UINT,    /* uint64_t */
+    OPTION_SIZE,    /* uint64_t: bytes, with an optional unit */
+    OPTION_SECONDS, /* double */
+    OPTION_CHOICE,  /* unsigned: index into `choices` */
+} option_kind;
+
+typedef struct option {
+    const char *name; /* without the dashes */
+    option_kind kind;
+    const char *value; /* what its value is called in the help; NULL for a flag */
+    const char *help;
+    size_t offset;              /* of its value in the verb's arguments */
+    const char *const *choices; /* OPTION_CHOICE: names, NULL at the end */
+    uint64_t least;             /* OPTION_UINT, OPTION_SIZE: smallest value allowed */
+} option;
+
+typedef struct verb {
+    const char *name;
+    const char *operand; /* "FILE", or "[VERB]": may be left out */
+    const char *summary; /* one line */
+    const char *details; /* paragraphs below the options; may be NULL */
+    const option *options;
+    size_t n_options;
+    int (*run)(const struct verb *verb, int n_args, char **args); /* exit code */
+} verb;
+
+/* What every verb has; the first member of its arguments. */
+typedef struct common_args {
+    bool json;
+    bool help;
+    const char *operand; /* NULL: none */
+} common_args;
+
+#define COMMON_OPTIONS                                                                                               \
+    {.name = "json", .kind = OPTION_FLAG, .help = "print one JSON document", .offset = offsetof(common_args, json)}, \
+    {                                                                                                                \
+        .name = "help", .kind = OPTION_FLAG, .help = "show this text", .offset = offsetof(common_args, help)         \
+    }
+
+/* Fills `args`, which begins with common_args and holds the defaults. False, after one line on stderr, where the
+ * arguments are wrong; --help anywhere makes everything else right. */
+bool options_parse(const verb *v, int n_args, char **args, common_args *parsed);
+
+void options_help(const verb *v, bool as_json);
+
+/* One verb as a JSON object, for `neap help --json`. */
+void options_json(const verb *v, json *out, const char *key);
+
+/* The name nearest to `given`, NULL where none is near. names(i) gives NULL at the end. */
+const char *options_nearest(const char *given, const char *(*names)(const void *list, size_t i), const void *list);
+
+#endif

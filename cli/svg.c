@@ -1,0 +1,406 @@
+/* svg.c: the picture of a plan.
+ *
+ * Two panels share the time axis: the load (grey: what is always there) with its peak, and the arena with every buffer
+ * where the plan puts it, the footprint and the proven bound as lines. Colour tells how long a buffer lives, in a ramp
+ * that stays ordered in grey and for colour-blind eyes. A buffer that lives across the period's end is drawn in two
+ * parts. Coordinates have two digits, so that 20,000 buffers stay below 4 MB. */
+#include "svg.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "file.h"
+#include "units.h"
+
+enum { N_COLOURS = 24, COLUMNS_MAX = 3600, TITLES_MAX = 60000 };
+
+static const double page_width = 1200, page_height = 830;
+static const double left = 86, right = 1070; /* of both panels */
+static const double load_top = 96, load_bottom = 226;
+static const double arena_top = 262, arena_bottom = 762;
+
+static const char ink[] = "#222222";
+static const char faint[] = "#6b6b6b";
+static const char always_there[] = "#d4d4d8";
+static const char footprint_colour[] = "#d55e00";
+static const char bound_colour[] = "#0072b2";
+
+typedef struct picture {
+    FILE *out;
+    const neap_plan_summary *summary;
+    const neap_plan_buffer *buffers;
+    const neap_block *blocks;
+    size_t n_buffers;
+    double length;    /* events across, at least 1 */
+    double top_bytes; /* bytes at the upper border of the arena panel */
+    double unit;      /* bytes of the axes' unit */
+    const char *unit_name;
+    uint64_t *load;  /* the load after each event of the period */
+    uint64_t steady; /* bytes that are always there */
+} picture;
+
+/* ---- scales and text ---- */
+
+static double x_of(const picture *p, double time)
+{
+    return left + time / p->length * (right - left);
+}
+
+static double y_of(const picture *p, double bytes)
+{
+    return arena_bottom - bytes / p->top_bytes * (arena_bottom - arena_top);
+}
+
+static double load_y_of(const picture *p, double bytes)
+{
+    double top = (double)p->summary->load * 1.12;
+    return load_bottom - (top > 0 ? bytes / top : 0) * (load_bottom - load_top);
+}
+
+/* The step of an axis that shows `range` in about n steps: 1, 2 or 5 times a power of ten. */
+static double nice_step(double range, double n)
+{
+    if (!(range > 0)) {
+        return 1;
+    }
+    double power = pow(10, floor(log10(range / n)));
+    double rest = range / n / power;
+    return (rest <= 1 ? 1 : rest <= 2 ? 2 : rest <= 5 ? 5 : 10) * power;
+}
+
+/* Text as XML; what cannot stand there becomes '?'. */
+static void put_escaped(FILE *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '<') {
+            (void)fputs("&lt;", out);
+        } else if (c == '&') {
+            (void)fputs("&amp;", out);
+        } else {
+            (void)fputc(c < 0x20 || c >= 0x7f ? '?' : c, out);
+        }
+    }
+}
+
+static void line(FILE *out, double x1, double y1, double x2, double y2, const char *stroke, const char *more)
+{
+    (void)fprintf(out, "<path d=\"M%.2f %.2fL%.2f %.2f\" stroke=\"%s\" fill=\"none\" %s/>\n", x1, y1, x2, y2, stroke,
+                  more);
+}
+
+static void text_at(FILE *out, double x, double y, const char *anchor, const char *fill, const char *text)
+{
+    (void)fprintf(out, "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"%s\" fill=\"%s\">%s</text>\n", x, y, anchor, fill,
+                  text);
+}
+
+/* ---- colour ---- */
+
+typedef struct rgb {
+    double r, g, b;
+} rgb;
+
+/* From long lives (dark) to short ones (light): monotone in lightness. */
+static const rgb ramp[] = {{68, 4, 87}, {62, 74, 137}, {38, 130, 142}, {53, 183, 121}, {170, 220, 50}, {250, 228, 60}};
+
+static void colour_hex(unsigned colour, char text[8])
+{
+    const size_t last = sizeof ramp / sizeof ramp[0] - 1;
+    double at = (double)colour / (N_COLOURS - 1) * (double)last;
+    size_t i = (size_t)at < last ? (size_t)at : last - 1;
+    double t = at - (double)i;
+    (void)snprintf(text, 8, "#%02x%02x%02x", (unsigned)lround(ramp[i].r + t * (ramp[i + 1].r - ramp[i].r)),
+                   (unsigned)lround(ramp[i].g + t * (ramp[i + 1].g - ramp[i].g)),
+                   (unsigned)lround(ramp[i].b + t * (ramp[i + 1].b - ramp[i].b)));
+}
+
+static bool lives_always(const picture *p, const neap_plan_buffer *buffer)
+{
+    return buffer->end - buffer->begin >= p->summary->length;
+}
+
+/* N_COLOURS for what is always there. */
+static unsigned colour_of(const picture *p, const neap_plan_buffer *buffer)
+{
+    if (lives_always(p, buffer)) {
+        return N_COLOURS;
+    }
+    double share = (buffer->end - buffer->begin) / p->length;
+    return (unsigned)lround((1 - share) * (N_COLOURS - 1));
+}
+
+/* ---- the load ---- */
+
+static bool sum_load(picture *p)
+{
+    size_t n = (size_t)p->length;
+    p->load = calloc(n + 1, sizeof *p->load);
+    if (!p->load) {
+        (void)fputs("neap: host memory is exhausted\n", stderr);
+        return false;
+    }
+    for (size_t i = 0; i < p->n_buffers; i++) { /* differences first, modulo 2^64 */
+        const neap_plan_buffer *buffer = &p->buffers[i];
+        if (lives_always(p, buffer)) {
+            p->steady += buffer->size;
+            continue;
+        }
+        p->load[buffer->begin] += buffer->size;
+        if (buffer->end <= n) {
+            p->load[buffer->end] -= buffer->size;
+        } else {
+            p->load[0] += buffer->size;
+            p->load[buffer->end - n] -= buffer->size;
+        }
+    }
+    uint64_t sum = p->steady;
+    for (size_t t = 0; t <= n; t++) {
+        sum += p->load[t];
+        p->load[t] = sum;
+    }
+    return true;
+}
+
+/* The curve as steps; where there are more events than columns, each column shows its highest. */
+static void draw_load_curve(const picture *p)
+{
+    size_t n = (size_t)p->length;
+    size_t n_columns = n < COLUMNS_MAX ? n : COLUMNS_MAX;
+    (void)fprintf(p->out, "<path d=\"M%.2f %.2f", left, load_y_of(p, (double)p->steady));
+    for (size_t column = 0; column < n_columns; column++) {
+        size_t begin = column * n / n_columns;
+        size_t end = (column + 1) * n / n_columns;
+        uint64_t highest = 0;
+        for (size_t t = begin; t < end; t++) {
+            highest = p->load[t] > highest ? p->load[t] : highest;
+        }
+        (void)fprintf(p->out, "V%.2fH%.2f", load_y_of(p, (double)highest), x_of(p, (double)end));
+    }
+    (void)fprintf(p->out, "V%.2fZ\" fill=\"#7fb2d6\" stroke=\"#2f6f9f\" stroke-width=\".8\"/>\n",
+                  load_y_of(p, (double)p->steady));
+}
+
+static void draw_load(const picture *p)
+{
+    char label[UNITS_CHARS + 32];
+    char bytes[UNITS_CHARS];
+    double steady_y = load_y_of(p, (double)p->steady);
+    double step = nice_step((double)p->summary->load * 1.12 / p->unit, 4);
+    for (int i = 0; i * step * p->unit <= (double)p->summary->load * 1.12; i++) {
+        double tick = i * step;
+        double y = load_y_of(p, tick * p->unit);
+        line(p->out, left, y, right, y, "#e4e4e7", "stroke-width=\".7\"");
+        (void)snprintf(label, sizeof label, "%g", tick);
+        text_at(p->out, left - 8, y + 4, "end", faint, label);
+    }
+    (void)fprintf(p->out, "<path d=\"M%.2f %.2fH%.2fV%.2fH%.2fZ\" fill=\"%s\"/>\n", left, load_bottom, right, steady_y,
+                  left, always_there);
+    draw_load_curve(p);
+    line(p->out, left, load_bottom, right, load_bottom, ink, "");
+    line(p->out, left, load_top, left, load_bottom, ink, "");
+    double peak_y = load_y_of(p, (double)p->summary->load);
+    line(p->out, left, peak_y, right, peak_y, ink, "stroke-dasharray=\"2 3\"");
+    text_at(p->out, right + 8, peak_y, "start", ink, "peak load");
+    text_at(p->out, right + 8, peak_y + 15, "start", ink, units_bytes(p->summary->load, bytes));
+    (void)fprintf(
+        p->out,
+        "<text transform=\"translate(26 %.2f) rotate(-90)\" text-anchor=\"middle\" fill=\"%s\">load, %s</text>\n",
+        (load_top + load_bottom) / 2, ink, p->unit_name);
+}
+
+/* ---- the arena ---- */
+
+static void draw_part(const picture *p, const neap_plan_buffer *buffer, double begin, double end)
+{
+    double x = x_of(p, begin);
+    double y = y_of(p, (double)buffer->offset + (double)buffer->size);
+    double width = x_of(p, end) - x;
+    double height = y_of(p, (double)buffer->offset) - y;
+    /* A white border tells neighbours apart, but would swallow what is thinner than itself. */
+    const char *border = width > 1.6 && height > 1.6 ? " class=\"b\"" : "";
+    (void)fprintf(p->out, "<rect%s x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"", border, x, y,
+                  fmax(width, 0.05), fmax(height, 0.05));
+    if (p->n_buffers > TITLES_MAX) {
+        (void)fputs("/>\n", p->out);
+        return;
+    }
+    char size[UNITS_CHARS];
+    char offset[UNITS_CHARS];
+    (void)fprintf(p->out, "><title>block %" PRIu64 ": %s bytes at %s, ", p->blocks[buffer->block].id,
+                  units_count(buffer->size, size), units_count(buffer->offset, offset));
+    if (lives_always(p, buffer)) {
+        (void)fputs("always there</title></rect>\n", p->out);
+    } else {
+        (void)fprintf(p->out, "events %" PRIu32 " to %" PRIu32 "</title></rect>\n", buffer->begin, buffer->end);
+    }
+}
+
+static void draw_buffer(const picture *p, const neap_plan_buffer *buffer)
+{
+    if (lives_always(p, buffer)) {
+        draw_part(p, buffer, 0, p->length);
+    } else if (buffer->end > p->summary->length) {
+        draw_part(p, buffer, buffer->begin, p->length);
+        draw_part(p, buffer, 0, buffer->end - p->length);
+    } else {
+        draw_part(p, buffer, buffer->begin, buffer->end);
+    }
+}
+
+/* By colour, so that a colour is named once and not with every rectangle. */
+static void draw_buffers(const picture *p)
+{
+    for (unsigned colour = 0; colour <= N_COLOURS; colour++) {
+        char hex[8];
+        colour_hex(colour, hex);
+        (void)fprintf(p->out, "<g fill=\"%s\">\n", colour == N_COLOURS ? always_there : hex);
+        for (size_t i = 0; i < p->n_buffers; i++) {
+            if (colour_of(p, &p->buffers[i]) == colour) {
+                draw_buffer(p, &p->buffers[i]);
+            }
+        }
+        (void)fputs("</g>\n", p->out);
+    }
+}
+
+static void draw_arena_axes(const picture *p)
+{
+    char label[64];
+    double step = nice_step(p->top_bytes / p->unit, 6);
+    for (int i = 0; i * step * p->unit <= p->top_bytes; i++) {
+        double tick = i * step;
+        double y = y_of(p, tick * p->unit);
+        line(p->out, left - 5, y, left, y, ink, "");
+        (void)snprintf(label, sizeof label, "%g", tick);
+        text_at(p->out, left - 8, y + 4, "end", faint, label);
+    }
+    step = fmax(1, nice_step(p->length, 8));
+    for (int i = 0; i * step <= p->length; i++) {
+        double tick = i * step;
+        double x = x_of(p, tick);
+        line(p->out, x, arena_bottom, x, arena_bottom + 5, ink, "");
+        (void)snprintf(label, sizeof label, "%.0f", tick);
+        text_at(p->out, x, arena_bottom + 20, "middle", faint, label);
+    }
+    line(p->out, left, arena_bottom, right, arena_bottom, ink, "");
+    line(p->out, left, arena_top, left, arena_bottom, ink, "");
+    (void)fprintf(
+        p->out,
+        "<text transform=\"translate(26 %.2f) rotate(-90)\" text-anchor=\"middle\" fill=\"%s\">address, %s</text>\n",
+        (arena_top + arena_bottom) / 2, ink, p->unit_name);
+    text_at(p->out, (left + right) / 2, arena_bottom + 42, "middle", ink, "time, events of the period");
+}
+
+static void draw_limits(const picture *p)
+{
+    char bytes[UNITS_CHARS];
+    double footprint_y = y_of(p, (double)p->summary->footprint);
+    double bound_y = y_of(p, (double)p->summary->bound);
+    line(p->out, left, footprint_y, right + 4, footprint_y, footprint_colour, "stroke-width=\"1.6\"");
+    text_at(p->out, right + 8, footprint_y + 1, "start", footprint_colour, "footprint");
+    text_at(p->out, right + 8, footprint_y + 16, "start", footprint_colour, units_bytes(p->summary->footprint, bytes));
+    line(p->out, left, bound_y, right + 4, bound_y, bound_colour, "stroke-width=\"1.6\" stroke-dasharray=\"6 5\"");
+    if (p->summary->footprint == p->summary->bound) {
+        text_at(p->out, right + 8, footprint_y + 31, "start", bound_colour, "= bound");
+        return;
+    }
+    double label_y = fmax(bound_y, footprint_y + 32); /* not into the footprint's label */
+    text_at(p->out, right + 8, label_y + 1, "start", bound_colour, "bound");
+    text_at(p->out, right + 8, label_y + 16, "start", bound_colour, units_bytes(p->summary->bound, bytes));
+}
+
+static void draw_legend(const picture *p)
+{
+    const double x = right + 10, top = arena_bottom - 230, height = 150;
+    char hex[8];
+    char label[UNITS_CHARS];
+    text_at(p->out, x, top - 24, "start", ink, "lives for");
+    text_at(p->out, x, top - 9, "start", faint, "(events)");
+    (void)fputs("<defs><linearGradient id=\"life\" x2=\"0\" y2=\"1\">\n", p->out);
+    for (unsigned colour = 0; colour < N_COLOURS; colour++) {
+        colour_hex(colour, hex);
+        (void)fprintf(p->out, "<stop offset=\"%.3f\" stop-color=\"%s\"/>\n", colour / (N_COLOURS - 1.0), hex);
+    }
+    (void)fprintf(p->out,
+                  "</linearGradient></defs>\n"
+                  "<rect x=\"%.2f\" y=\"%.2f\" width=\"16\" height=\"%.2f\" fill=\"url(#life)\"/>\n",
+                  x, top, height);
+    for (int i = 0; i <= 4; i++) {
+        double y = top + height * i / 4.0;
+        (void)snprintf(label, sizeof label, "%.0f", fmax(1, p->length * (1 - i / 4.0)));
+        line(p->out, x + 16, y, x + 20, y, ink, "");
+        text_at(p->out, x + 24, y + 4, "start", faint, label);
+    }
+    (void)fprintf(p->out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"16\" height=\"14\" fill=\"%s\"/>\n", x,
+                  top + height + 16, always_there);
+    text_at(p->out, x + 24, top + height + 28, "start", faint, "always there");
+}
+
+/* ---- the page ---- */
+
+static void draw_title(const picture *p, const char *name)
+{
+    const neap_plan_summary *summary = p->summary;
+    char bytes[UNITS_CHARS];
+    char count[UNITS_CHARS];
+    (void)fprintf(p->out, "<text x=\"%.2f\" y=\"40\" font-size=\"20\" font-weight=\"600\" fill=\"%s\">", left, ink);
+    put_escaped(p->out, name);
+    (void)fputs("</text>\n", p->out);
+    (void)fprintf(p->out,
+                  "<text x=\"%.2f\" y=\"63\" font-size=\"14\" fill=\"%s\">%s held, %.4f &#215; the peak load%s. "
+                  "%s buffers, solver %s.</text>\n",
+                  left, faint, units_bytes(summary->footprint, bytes), summary->ratio,
+                  summary->optimal ? ", proven optimal" : "", units_count(p->n_buffers, count), summary->solver);
+}
+
+static void draw_page(const picture *p, const char *name)
+{
+    (void)fprintf(p->out,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
+                  "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12.5\">\n"
+                  "<style>.b{stroke:#fff;stroke-width:.5}</style>\n"
+                  "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+                  page_width, page_height, page_width, page_height);
+    draw_title(p, name);
+    draw_load(p);
+    draw_buffers(p);
+    draw_arena_axes(p);
+    draw_limits(p);
+    draw_legend(p);
+    (void)fputs("</svg>\n", p->out);
+}
+
+bool svg_write_plan(const char *path, const char *name, const neap_trace *trace, const neap_plan *plan)
+{
+    size_t n_blocks;
+    picture p = {.summary = neap_plan_get_summary(plan), .blocks = neap_trace_blocks(trace, &n_blocks)};
+    p.buffers = neap_plan_buffers(plan, &p.n_buffers);
+    p.length = p.summary->length ? p.summary->length : 1;
+    p.top_bytes = fmax(1, (double)p.summary->footprint * 1.03);
+    static const struct {
+        double from, bytes;
+        const char *name;
+    } scales[] = {{2e10, 1e9, "GB"}, {1e6, 1e6, "MB"}, {1e4, 1e3, "kB"}, {0, 1, "bytes"}};
+    size_t scale = 0;
+    while ((double)p.summary->footprint < scales[scale].from) {
+        scale++;
+    }
+    p.unit = scales[scale].bytes;
+    p.unit_name = scales[scale].name;
+    new_file file;
+    if (!sum_load(&p)) {
+        return false;
+    }
+    bool is_written = false;
+    if (file_create(path, &file)) {
+        p.out = file.stream;
+        draw_page(&p, name);
+        is_written = file_commit(&file);
+    }
+    free(p.load);
+    return is_written;
+}

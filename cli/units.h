@@ -1,0 +1,25 @@
+/* units.h: bytes and counts as people write and read them. */
+#ifndef CLI_UNITS_H
+#define CLI_UNITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNITS_CHARS 40 /* room for every text made here */
+
+/* "1048576", "512MiB", "1.5 GB"; units are powers of 1000 (kB, MB, GB, TB) or of 1024 (KiB, MiB, GiB, TiB), in any
+ * case. False where the text is anything else, or the size is 2^64 bytes or more. */
+bool units_parse_size(const char *text, uint64_t *bytes);
+
+bool units_parse_uint(const char *text, uint64_t *value);
+
+/* A finite number of 0 or more. */
+bool units_parse_seconds(const char *text, double *seconds);
+
+/* Each writes into text (UNITS_CHARS at least) and returns it. */
+const char *units_bytes(uint64_t bytes, char *text);   /* "503.8 MB": decimal, MB from 100 kB on */
+const char *units_count(uint64_t count, char *text);   /* "503,842,816" */
+const char *units_seconds(double seconds, char *text); /* "12 ms", "1.30 s" */
+
+#endif

@@ -1,0 +1,20 @@
+/* verbs.h: what `neap` can do, and what the verbs share. */
+#ifndef CLI_VERBS_H
+#define CLI_VERBS_H
+
+#include "neap.h"
+#include "options.h"
+
+extern const verb verb_info;
+extern const verb verb_plan;
+extern const verb verb_help;
+
+extern const verb *const all_verbs[]; /* NULL at the end */
+
+/* One line on stderr about a call that failed: its own text, or the status's. Returns the exit code. */
+int report_failure(const char *path, neap_status status, const neap_error *error);
+
+/* The last part of a path: what tables and pictures are titled with. */
+const char *file_name(const char *path);
+
+#endif

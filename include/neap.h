@@ -1,0 +1,248 @@
+/* neap.h: everything a program that embeds neap may use.
+ *
+ * neap lowers the high-water mark of device memory in programs that repeat themselves. The words, once:
+ *
+ *   block      one device allocation
+ *   event      one malloc, free or exec; logical time is an event's index
+ *   trace      a recorded sequence of events
+ *   period     the repeating run of events that leaves the live blocks unchanged: one training iteration
+ *   load       bytes of live blocks at a moment; peak load is its maximum over the period
+ *   buffer     a block as the planner sees it: a size, and the part of the period's circle in which it lives
+ *   footprint  bytes of device memory held; ratio = footprint / peak load, 1 is perfect
+ *
+ * This header reads in the order of use: status and errors, host memory, traces, periods, plans, baselines.
+ *
+ * Conventions, for every function below:
+ *   - What can fail returns `neap_status`. Results come last and are written only on success.
+ *   - `error` may be NULL; otherwise it receives one line of text when a call fails.
+ *   - `memory` may be NULL: the C library's allocator.
+ *   - Intervals are half-open. Sizes and offsets are bytes.
+ *   - Nothing here prints, exits, or keeps global state. Distinct objects may be used by distinct threads at once.
+ *   - The same input, options and seed give the same plan, unless a time limit cut the search short.
+ */
+#ifndef NEAP_H
+#define NEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define NEAP_VERSION_MAJOR 0
+#define NEAP_VERSION_MINOR 1
+#define NEAP_VERSION_PATCH 0
+#define NEAP_VERSION_STRING "0.1.0"
+
+/* The version of the library that is linked, as "major.minor.patch". */
+const char *neap_version(void);
+
+/* ---------------------------------------------------------------- status and errors ---- */
+
+#define NEAP_STATUS_MAP(X)                                              \
+    X(NEAP_OK, "success")                                               \
+    X(NEAP_NO_MEMORY, "host memory is exhausted")                       \
+    X(NEAP_BAD_INPUT, "the input is not what it claims to be")          \
+    X(NEAP_BAD_ARGUMENT, "an argument is out of its range")             \
+    X(NEAP_IO, "a file could not be read or written")                   \
+    X(NEAP_TOO_LARGE, "the input exceeds what neap can represent")      \
+    X(NEAP_NO_PERIOD, "the trace never repeats")                        \
+    X(NEAP_NO_PLAN, "no plan within the given capacity was found")      \
+    X(NEAP_INTERNAL, "neap found a mistake of its own")
+
+typedef enum neap_status {
+#define NEAP_STATUS_ENUM(name, text) name,
+    NEAP_STATUS_MAP(NEAP_STATUS_ENUM)
+#undef NEAP_STATUS_ENUM
+} neap_status;
+
+const char *neap_status_name(neap_status status);    /* "NEAP_BAD_INPUT" */
+const char *neap_status_message(neap_status status); /* "the input is not what it claims to be" */
+
+typedef struct neap_error {
+    char text[512]; /* one line without a newline; empty when the call succeeded or had nothing to add */
+} neap_error;
+
+/* ---------------------------------------------------------------- host memory ---- */
+
+/* One function serves every host allocation of the library.
+ *   resize(user, NULL, 0, n)  allocates n > 0 bytes
+ *   resize(user, p, old, n)   grows or shrinks p, moving it if need be; on failure returns NULL and p stays valid
+ *   resize(user, p, old, 0)   frees p and returns NULL
+ * It must be safe to call from several threads. It must outlive every object made with it. */
+typedef struct neap_memory {
+    void *(*resize)(void *user, void *block, size_t old_bytes, size_t new_bytes);
+    void *user;
+} neap_memory;
+
+/* ---------------------------------------------------------------- traces ---- */
+
+typedef struct neap_trace neap_trace;
+
+#define NEAP_NEVER UINT32_MAX      /* an event index that does not exist */
+#define NEAP_NO_OFFSET UINT64_MAX  /* a buffer that may stand anywhere */
+
+typedef enum neap_event_kind { NEAP_EVENT_MALLOC, NEAP_EVENT_FREE, NEAP_EVENT_EXEC } neap_event_kind;
+typedef enum neap_access_kind { NEAP_ACCESS_READ, NEAP_ACCESS_WRITE, NEAP_ACCESS_UNKNOWN } neap_access_kind;
+
+typedef struct neap_block {
+    uint64_t id;           /* the number it has in the file */
+    uint64_t bytes;        /* as asked for, not rounded */
+    uint64_t fixed_offset; /* where it must stand, or NEAP_NO_OFFSET (placement CSVs only) */
+    uint32_t malloc_event; /* index of its malloc, NEAP_NEVER if it was live before the first event */
+    uint32_t free_event;   /* index of its free, NEAP_NEVER if it outlives the trace */
+} neap_block;
+
+typedef struct neap_event {
+    neap_event_kind kind;
+    uint32_t subject;      /* malloc, free: index into the blocks; exec: index of its name */
+    uint32_t n_accesses;   /* exec only */
+    uint32_t reserved;
+    uint64_t first_access; /* exec only: index into the accesses */
+    uint64_t start_ns;     /* exec only: device time */
+    uint64_t duration_ns;  /* exec only */
+} neap_event;
+
+typedef struct neap_access {
+    uint32_t block; /* index into the blocks */
+    neap_access_kind kind;
+} neap_access;
+
+/* Reads a trace ("neap-trace 1", gzip'd or not) or a placement CSV (id,lower,upper,size[,offset]), told apart by their
+ * first bytes. `path` "-" is standard input. Bad input is NEAP_BAD_INPUT, and `error` says "file:line: what was
+ * expected". Memory is linear in the (uncompressed) input. */
+neap_status neap_trace_read(const char *path, const neap_memory *memory, neap_error *error, neap_trace **trace);
+
+/* The same from bytes in memory; `name` stands for the file in messages. */
+neap_status neap_trace_parse(const void *bytes, size_t n_bytes, const char *name, const neap_memory *memory,
+                             neap_error *error, neap_trace **trace);
+
+/* Writes "neap-trace 1"; gzip'd if `path` ends in ".gz". Reading it back gives an equal trace. On failure no file is
+ * left behind under `path`. Traces from placement CSVs cannot be written where they carry fixed offsets. */
+neap_status neap_trace_write(const neap_trace *trace, const char *path, neap_error *error);
+
+void neap_trace_free(neap_trace *trace); /* NULL is allowed */
+
+/* Views into the trace, valid until it is freed. */
+const neap_event *neap_trace_events(const neap_trace *trace, size_t *n_events);
+const neap_block *neap_trace_blocks(const neap_trace *trace, size_t *n_blocks);
+const neap_access *neap_trace_accesses(const neap_trace *trace, size_t *n_accesses);
+const char *neap_trace_exec_name(const neap_trace *trace, uint32_t name_index);
+const char *neap_trace_meta(const neap_trace *trace, const char *key); /* NULL where the file has no such key */
+bool neap_trace_is_csv(const neap_trace *trace); /* a placement problem: one period by definition, no execs */
+
+/* ---------------------------------------------------------------- periods ---- */
+
+typedef struct neap_variant {
+    uint32_t begin;   /* event, counted from the period's begin */
+    uint32_t length;  /* events */
+    uint32_t kind;    /* iterations of equal events have equal kinds: 0, 1, ... in order of appearance */
+    uint32_t shared_prefix; /* events it has in common with the first iteration of the period, from its start on */
+} neap_variant;
+
+typedef struct neap_info {
+    size_t n_events;
+    size_t n_blocks;
+    size_t n_execs;
+    bool has_period;
+    uint32_t period_begin;     /* event at which the run of equal periods begins */
+    uint32_t period_length;    /* events */
+    uint32_t run_length;       /* events over which the period was seen to repeat, two periods at least */
+    uint32_t cut;              /* event of lowest load in the period chosen for planning: begin <= cut < begin + length */
+    uint32_t first_answer;     /* event after which the online detector first answered with this period for good */
+    uint64_t leak_bytes;       /* growth of the load from one period to the next, tolerated where small */
+    const neap_variant *variants; /* the iterations inside the period where it has several, else NULL */
+    size_t n_variants;
+    uint64_t n_accesses;          /* in one period: certain ones */
+    uint64_t doubtful_accesses;   /* in the whole run: accesses that do not recur at their place */
+    uint64_t peak_load;           /* bytes, sizes rounded up to `alignment`; of the whole trace where there is no period */
+    uint64_t needed_load;         /* the peak when blocks count only from their first to their last certain access */
+    uint64_t alignment;           /* 512 for traces, 1 for CSVs, unless asked otherwise */
+    double step_ms;               /* from the trace's meta, 0 where it is not given */
+} neap_info;
+
+/* Finds how the trace repeats and what one period needs. A trace without a period succeeds with has_period false. */
+neap_status neap_info_make(const neap_trace *trace, uint64_t alignment /* 0: default */, const neap_memory *memory,
+                           neap_error *error, neap_info **info);
+void neap_info_free(neap_info *info);
+
+/* ---------------------------------------------------------------- plans ---- */
+
+typedef struct neap_plan neap_plan;
+
+typedef enum neap_solver {
+    NEAP_SOLVER_SEARCH,   /* the default: closes what the greedy fits leave, with a proof where there is one */
+    NEAP_SOLVER_BESTFIT,  /* the paper's: largest first, smallest hole that fits */
+    NEAP_SOLVER_FIRSTFIT, /* the paper's: largest first, lowest hole that fits */
+} neap_solver;
+
+/* Called from the planning thread now and then; return false to stop with the best plan so far. */
+typedef bool neap_progress(void *user, double seconds, uint64_t footprint, uint64_t bound);
+
+typedef struct neap_plan_options {
+    neap_solver solver;
+    double seconds;      /* the search stops by then; 0: 5 s */
+    uint64_t seed;
+    uint64_t alignment;  /* 0: 512 for traces, 1 for CSVs */
+    uint64_t capacity;   /* 0: none; otherwise NEAP_NO_PLAN when no plan of at most this size is found */
+    unsigned n_threads;  /* 0: as many as there are cores, at most 8 */
+    neap_progress *progress;
+    void *progress_user;
+} neap_plan_options;
+
+typedef struct neap_plan_buffer {
+    uint32_t block;   /* index into the trace's blocks; the first period's block stands for those of all periods */
+    uint32_t place;   /* 0; 1, 2, ... for the further places of a block that lives longer than a period */
+    uint64_t size;    /* rounded up to the alignment */
+    uint64_t offset;  /* the plan */
+    uint32_t begin;   /* events after the plan's cut: lives [begin, end), over the circle's end if end > length */
+    uint32_t end;
+} neap_plan_buffer;
+
+typedef struct neap_plan_summary {
+    size_t n_buffers;
+    uint32_t begin;      /* event of the trace that is time 0 of the plan */
+    uint32_t length;     /* events of one round */
+    uint64_t alignment;
+    uint64_t load;       /* peak load: a lower bound on every footprint */
+    uint64_t bound;      /* the best proven lower bound, at least `load` */
+    uint64_t footprint;
+    double ratio;        /* footprint / load */
+    bool optimal;        /* true only with a proof: footprint = bound */
+    const char *solver;  /* "search", "bestfit", "firstfit" */
+    const char *found_by; /* which part of the solver found the plan */
+    double seconds;      /* planning time */
+} neap_plan_summary;
+
+/* Plans the period of the trace (or the CSV). Every plan returned has passed the independent checker.
+ * NEAP_NO_PERIOD where the trace never repeats. `options` NULL: the defaults. */
+neap_status neap_plan_make(const neap_trace *trace, const neap_plan_options *options, const neap_memory *memory,
+                           neap_error *error, neap_plan **plan);
+void neap_plan_free(neap_plan *plan);
+
+const neap_plan_summary *neap_plan_get_summary(const neap_plan *plan);
+const neap_plan_buffer *neap_plan_buffers(const neap_plan *plan, size_t *n_buffers);
+
+/* ---------------------------------------------------------------- baselines ---- */
+
+/* What other allocators hold at most on the same trace: replayed from its first event to its last, so that warm-up and
+ * fragmentation over several periods count. */
+typedef struct neap_baselines {
+    uint64_t cudamalloc; /* one allocation a block: the load itself */
+    uint64_t cnmem;      /* one best-fit free list, 512-byte granularity, growth by blocks */
+    uint64_t caching;    /* PyTorch's caching allocator, default settings */
+    uint64_t expandable; /* the same with expandable segments */
+    uint64_t bestfit;    /* the paper's pool on the period */
+    uint64_t firstfit;
+} neap_baselines;
+
+neap_status neap_baselines_make(const neap_trace *trace, uint64_t alignment, const neap_memory *memory,
+                                neap_error *error, neap_baselines *baselines);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

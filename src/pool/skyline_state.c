@@ -1,0 +1,590 @@
+#include "pool/skyline_state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+/* ---- making ---- */
+
+static void free_arrays(sky_state *state)
+{
+    const neap_memory *memory = state->memory;
+    np_memory_free(memory, state->sections, (size_t)state->n_sections + 1, sizeof *state->sections);
+    np_memory_free(memory, state->items, state->n_items, sizeof *state->items);
+    np_memory_free(memory, state->ranges, state->n_ranges, sizeof *state->ranges);
+    np_memory_free(memory, state->members, state->n_members, sizeof *state->members);
+    np_memory_free(memory, state->slot_of, state->n_members, sizeof *state->slot_of);
+    np_memory_free(memory, state->low, state->n_items, sizeof *state->low);
+    np_memory_free(memory, state->offset, state->n_items, sizeof *state->offset);
+    np_memory_free(memory, state->fixed_items, state->n_items, sizeof *state->fixed_items);
+}
+
+void sky_state_free(sky_state *state)
+{
+    free_arrays(state);
+    np_array_free(state->memory, &state->trail);
+    np_array_free(state->memory, &state->queue);
+}
+
+static neap_status allocate(sky_state *state)
+{
+    const neap_memory *memory = state->memory;
+    state->sections = np_memory_alloc_zero(memory, (size_t)state->n_sections + 1, sizeof *state->sections);
+    state->items = np_memory_alloc_zero(memory, state->n_items, sizeof *state->items);
+    state->ranges = np_memory_alloc(memory, state->n_ranges, sizeof *state->ranges);
+    state->members = np_memory_alloc(memory, state->n_members, sizeof *state->members);
+    state->slot_of = np_memory_alloc(memory, state->n_members, sizeof *state->slot_of);
+    state->low = np_memory_alloc_zero(memory, state->n_items, sizeof *state->low);
+    state->offset = np_memory_alloc_zero(memory, state->n_items, sizeof *state->offset);
+    state->fixed_items = np_memory_alloc(memory, state->n_items, sizeof *state->fixed_items);
+    return state->sections && state->items && state->ranges && state->members && state->slot_of && state->low &&
+                   state->offset && state->fixed_items
+               ? NEAP_OK
+               : NEAP_NO_MEMORY;
+}
+
+static void fill_items(sky_state *state, const np_sections *sections, const np_part *part)
+{
+    np_range *range = state->ranges;
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < part->n_items; i++) {
+        const np_item *from = &sections->items.items[part->first_item + i];
+        sky_item *to = &state->items[i];
+        *to = (sky_item){.size = (int64_t)from->size, .fixed = -1, .ranges = range, .n_ranges = from->n_ranges};
+        for (uint32_t k = 0; k < from->n_ranges; k++) {
+            range->begin = sections->ranges.items[from->first_range + k].begin - part->sections.begin;
+            range->end = sections->ranges.items[from->first_range + k].end - part->sections.begin;
+            range++;
+        }
+        to->hull_begin = to->ranges[0].begin;
+        to->hull_end = range[-1].end;
+        to->slot = slot;
+        to->mark = np_mix64(i + 1);
+        slot += from->n_sections;
+        state->has_holes = state->has_holes || from->n_ranges > 1;
+        if (from->fixed != NEAP_NO_OFFSET) {
+            to->fixed = (int64_t)from->fixed;
+            state->fixed_items[state->n_fixed++] = i;
+        }
+    }
+}
+
+/* Orders by life, then size, so that equal items become neighbours. */
+static int compare_alike(const void *left, const void *right)
+{
+    const sky_item *a = *(const sky_item *const *)left;
+    const sky_item *b = *(const sky_item *const *)right;
+    if (a->size != b->size) {
+        return a->size < b->size ? -1 : 1;
+    }
+    if (a->fixed != b->fixed) {
+        return a->fixed < b->fixed ? -1 : 1;
+    }
+    if (a->n_ranges != b->n_ranges) {
+        return a->n_ranges < b->n_ranges ? -1 : 1;
+    }
+    for (uint32_t k = 0; k < a->n_ranges; k++) {
+        if (a->ranges[k].begin != b->ranges[k].begin) {
+            return a->ranges[k].begin < b->ranges[k].begin ? -1 : 1;
+        }
+        if (a->ranges[k].end != b->ranges[k].end) {
+            return a->ranges[k].end < b->ranges[k].end ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+static neap_status number_alike(sky_state *state)
+{
+    const sky_item **sorted = np_memory_alloc(state->memory, state->n_items, sizeof *sorted);
+    uint32_t number = 0;
+    if (!sorted) {
+        return NEAP_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < state->n_items; i++) {
+        sorted[i] = &state->items[i];
+    }
+    qsort(sorted, state->n_items, sizeof *sorted, compare_alike);
+    for (uint32_t i = 0; i < state->n_items; i++) {
+        if (i > 0 && compare_alike(&sorted[i - 1], &sorted[i]) != 0) {
+            number++;
+        }
+        state->items[sorted[i] - state->items].same_as = number;
+    }
+    /* Equal items weigh alike in hashes: which of them is unplaced does not matter. */
+    for (uint32_t i = 0; i < state->n_items; i++) {
+        state->items[i].mark = np_mix64((uint64_t)state->items[i].same_as + 1);
+    }
+    np_memory_free(state->memory, (void *)sorted, state->n_items, sizeof *sorted);
+    return NEAP_OK;
+}
+
+neap_status sky_state_init(sky_state *state, const np_sections *sections, const np_part *part)
+{
+    sky_state made = {.memory = sections->memory, .failure_weight = 1, .n_items = part->n_items};
+    neap_status status;
+    made.n_sections = part->sections.end - part->sections.begin;
+    for (uint32_t i = 0; i < part->n_items; i++) {
+        made.n_ranges += sections->items.items[part->first_item + i].n_ranges;
+        made.n_members += sections->items.items[part->first_item + i].n_sections;
+    }
+    if (made.n_members > UINT32_MAX) {
+        return NEAP_TOO_LARGE;
+    }
+    status = allocate(&made);
+    if (status == NEAP_OK) {
+        fill_items(&made, sections, part);
+        status = number_alike(&made);
+    }
+    if (status != NEAP_OK) {
+        free_arrays(&made);
+        return status;
+    }
+    *state = made;
+    return NEAP_OK;
+}
+
+/* ---- walking an item's sections ---- */
+
+#define FOR_SECTIONS_OF(item, s)                                    \
+    for (const np_range *r_ = (item)->ranges, *e_ = r_ + (item)->n_ranges; r_ < e_; r_++) \
+        for (uint32_t s = r_->begin; s < r_->end; s++)
+
+/* The place, in the item's own count, of one of its sections. */
+static uint32_t rank_of_section(const sky_item *item, uint32_t section)
+{
+    uint32_t rank = 0;
+    const np_range *range = item->ranges;
+    while (section >= range->end) {
+        rank += range->end - range->begin;
+        range++;
+    }
+    return rank + (section - range->begin);
+}
+
+/* ---- changes ---- */
+
+static neap_status log_change(sky_state *state, sky_change change)
+{
+    return np_array_push(state->memory, &state->trail, change);
+}
+
+static neap_status set_fitting(sky_state *state, uint32_t s, uint32_t n_fitting)
+{
+    sky_section *section = &state->sections[s];
+    neap_status status =
+        log_change(state, (sky_change){.kind = SKY_FITTING, .index = s, .old_count = section->n_fitting});
+    if (status != NEAP_OK) {
+        return status;
+    }
+    section->n_fitting = n_fitting;
+    if (n_fitting == 0 && section->n_unplaced > 0) {
+        status = np_array_push(state->memory, &state->queue, s);
+    }
+    return status;
+}
+
+/* Above every fixed item that it would run into on the way up. */
+static int64_t above_fixed(const sky_state *state, const sky_item *item, int64_t height)
+{
+    bool moved = item->fixed < 0;
+    while (moved) {
+        moved = false;
+        for (uint32_t i = 0; i < state->n_fixed; i++) {
+            const sky_item *other = &state->items[state->fixed_items[i]];
+            bool meets = false;
+            if (height >= other->fixed + other->size || height + item->size <= other->fixed) {
+                continue;
+            }
+            for (uint32_t a = 0; a < item->n_ranges && !meets; a++) {
+                for (uint32_t b = 0; b < other->n_ranges && !meets; b++) {
+                    meets = item->ranges[a].begin < other->ranges[b].end && other->ranges[b].begin < item->ranges[a].end;
+                }
+            }
+            if (meets) {
+                height = other->fixed + other->size;
+                moved = true;
+            }
+        }
+    }
+    return height;
+}
+
+/* The low place rises. A section whose floor it leaves has one fitting item less; one whose floor it reaches, one more. */
+static neap_status raise_low(sky_state *state, uint32_t item_index, int64_t height)
+{
+    const sky_item *item = &state->items[item_index];
+    int64_t old = state->low[item_index];
+    neap_status status;
+    if (state->n_fixed > 0) {
+        height = above_fixed(state, item, height);
+    }
+    status = log_change(state, (sky_change){.kind = SKY_LOW, .index = item_index, .old_height = old});
+    if (status != NEAP_OK) {
+        return status;
+    }
+    state->low[item_index] = height;
+    FOR_SECTIONS_OF(item, s)
+    {
+        sky_section *section = &state->sections[s];
+        if (section->floor == old) {
+            status = set_fitting(state, s, section->n_fitting - 1);
+        } else if (section->floor == height) {
+            status = set_fitting(state, s, section->n_fitting + 1);
+        }
+        if (status != NEAP_OK) {
+            return status;
+        }
+    }
+    return NEAP_OK;
+}
+
+/* Raises a floor, and with it the low places of the unplaced items there. *possible false: a fixed one is now buried. */
+static neap_status raise_floor(sky_state *state, uint32_t s, int64_t height, np_range cause, bool *possible)
+{
+    sky_section *section = &state->sections[s];
+    sky_change change = {SKY_FLOOR, s, section->floor, section->n_fitting, section->cause_begin, section->cause_end};
+    uint32_t n_fitting = 0;
+    neap_status status = log_change(state, change);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    section->floor = height;
+    section->cause_begin = cause.begin;
+    section->cause_end = cause.end;
+    section->n_fitting = 0;
+    for (uint32_t k = 0; k < section->n_unplaced; k++) {
+        uint32_t item = state->members[section->list + k];
+        if (state->low[item] == height) {
+            n_fitting++;
+        }
+    }
+    section->n_fitting = n_fitting;
+    for (uint32_t k = 0; k < section->n_unplaced; k++) {
+        uint32_t item = state->members[section->list + k];
+        if (state->low[item] >= height) {
+            continue;
+        }
+        if (state->items[item].fixed >= 0) {
+            *possible = false;
+            return NEAP_OK;
+        }
+        status = raise_low(state, item, height);
+        if (status != NEAP_OK) {
+            return status;
+        }
+    }
+    if (section->n_fitting == 0 && section->n_unplaced > 0) {
+        return np_array_push(state->memory, &state->queue, s);
+    }
+    return NEAP_OK;
+}
+
+void sky_state_explain_low(const sky_state *state, uint32_t item_index, uint32_t section, int64_t height,
+                           np_range *cause)
+{
+    const sky_item *item = &state->items[item_index];
+    uint32_t nearest = NEAP_NEVER;
+    uint32_t distance = NEAP_NEVER;
+    if (state->n_fixed > 0) { /* low places then have other reasons too: blame everything */
+        sky_widen(cause, 0, state->n_sections);
+        return;
+    }
+    if (item->n_ranges == 1) { /* outwards from the section, one step to each side at a time */
+        uint32_t begin = item->hull_begin;
+        uint32_t end = item->hull_end;
+        for (uint32_t d = 1; nearest == NEAP_NEVER && (section >= begin + d || section + d < end); d++) {
+            if (section >= begin + d && state->sections[section - d].floor >= height) {
+                nearest = section - d;
+            } else if (section + d < end && state->sections[section + d].floor >= height) {
+                nearest = section + d;
+            }
+        }
+    } else {
+        FOR_SECTIONS_OF(item, s)
+        {
+            uint32_t d = s < section ? section - s : s - section;
+            if (state->sections[s].floor >= height && d < distance) {
+                nearest = s;
+                distance = d;
+            }
+        }
+    }
+    assert(nearest != NEAP_NEVER);
+    sky_widen(cause, state->sections[nearest].cause_begin, state->sections[nearest].cause_end);
+}
+
+/* A section that nothing fits at its floor: the floor rises to the lowest low place of its unplaced items. */
+static neap_status infer_floor(sky_state *state, uint32_t s, bool *possible)
+{
+    sky_section *section = &state->sections[s];
+    np_range cause = {section->cause_begin, section->cause_end};
+    int64_t height = INT64_MAX;
+    for (uint32_t k = 0; k < section->n_unplaced; k++) {
+        int64_t low = state->low[state->members[section->list + k]];
+        height = low < height ? low : height;
+    }
+    for (uint32_t k = 0; k < section->n_unplaced; k++) {
+        sky_state_explain_low(state, state->members[section->list + k], s, height, &cause);
+    }
+    sky_widen(&cause, s, s + 1);
+    return raise_floor(state, s, height, cause, possible);
+}
+
+static bool overflows(const sky_state *state, const sky_section *section)
+{
+    return section->n_unplaced > 0 && section->floor + section->unplaced > state->capacity;
+}
+
+static void blame(sky_state *state, uint32_t s)
+{
+    sky_section *section = &state->sections[s];
+    state->cause_begin = section->cause_begin < s ? section->cause_begin : s;
+    state->cause_end = section->cause_end > s + 1 ? section->cause_end : s + 1;
+    section->failures += state->failure_weight;
+}
+
+/* Works off the queue of sections without a fitting item. */
+static neap_status infer(sky_state *state, bool *possible)
+{
+    neap_status status = NEAP_OK;
+    while (state->queue.n > 0 && *possible && status == NEAP_OK) {
+        uint32_t s = state->queue.items[--state->queue.n];
+        sky_section *section = &state->sections[s];
+        if (section->n_unplaced == 0 || section->n_fitting > 0) {
+            continue;
+        }
+        status = infer_floor(state, s, possible);
+        if (!*possible || overflows(state, section)) {
+            *possible = false;
+            blame(state, s);
+        }
+    }
+    state->queue.n = 0;
+    return status;
+}
+
+/* Takes the item out of the lists of its sections. */
+static neap_status remove_item(sky_state *state, uint32_t item_index)
+{
+    const sky_item *item = &state->items[item_index];
+    uint32_t slot = item->slot;
+    neap_status status = log_change(state, (sky_change){.kind = SKY_PLACED, .index = item_index});
+    if (status != NEAP_OK) {
+        return status;
+    }
+    FOR_SECTIONS_OF(item, s)
+    {
+        sky_section *section = &state->sections[s];
+        uint32_t last = --section->n_unplaced;
+        uint32_t at = state->slot_of[slot];
+        uint32_t other = state->members[section->list + last];
+        section->unplaced -= item->size;
+        state->members[section->list + last] = item_index;
+        state->members[section->list + at] = other;
+        state->slot_of[state->items[other].slot + rank_of_section(&state->items[other], s)] = at;
+        state->slot_of[slot] = last;
+        slot++;
+    }
+    for (uint32_t s = item->hull_begin + 1; s < item->hull_end; s++) {
+        state->sections[s].n_crossing--;
+    }
+    state->sections[item->hull_begin].begin_marks -= item->mark;
+    state->n_unplaced--;
+    return NEAP_OK;
+}
+
+static void put_item_back(sky_state *state, uint32_t item_index)
+{
+    const sky_item *item = &state->items[item_index];
+    FOR_SECTIONS_OF(item, s) /* undone in reverse order, so that it still stands just past its list's end */
+    {
+        state->sections[s].n_unplaced++;
+        state->sections[s].unplaced += item->size;
+    }
+    for (uint32_t s = item->hull_begin + 1; s < item->hull_end; s++) {
+        state->sections[s].n_crossing++;
+    }
+    state->sections[item->hull_begin].begin_marks += item->mark;
+    state->n_unplaced++;
+}
+
+neap_status sky_state_place(sky_state *state, uint32_t item_index, int64_t height, bool *possible)
+{
+    const sky_item *item = &state->items[item_index];
+    neap_status status = remove_item(state, item_index);
+    *possible = true;
+    state->offset[item_index] = height;
+    if (status != NEAP_OK) {
+        return status;
+    }
+    FOR_SECTIONS_OF(item, s)
+    {
+        status = raise_floor(state, s, height + item->size, (np_range){s, s + 1}, possible);
+        if (status != NEAP_OK) {
+            return status;
+        }
+        if (!*possible || overflows(state, &state->sections[s])) {
+            *possible = false;
+            blame(state, s);
+            state->queue.n = 0;
+            return NEAP_OK;
+        }
+    }
+    if (state->no_inference) {
+        state->queue.n = 0;
+        return NEAP_OK;
+    }
+    return infer(state, possible);
+}
+
+neap_status sky_state_waste(sky_state *state, uint32_t s, int64_t height, np_range cause, bool *possible)
+{
+    neap_status status;
+    *possible = true;
+    status = raise_floor(state, s, height, cause, possible);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    if (!*possible || overflows(state, &state->sections[s])) {
+        *possible = false;
+        blame(state, s);
+        state->queue.n = 0;
+        return NEAP_OK;
+    }
+    if (state->no_inference) {
+        state->queue.n = 0;
+        return NEAP_OK;
+    }
+    return infer(state, possible);
+}
+
+void sky_state_undo(sky_state *state, size_t trail_length)
+{
+    while (state->trail.n > trail_length) {
+        const sky_change *change = &state->trail.items[--state->trail.n];
+        switch ((sky_change_kind)change->kind) {
+        case SKY_FLOOR:
+            state->sections[change->index].floor = change->old_height;
+            state->sections[change->index].n_fitting = change->old_count;
+            state->sections[change->index].cause_begin = change->cause_begin;
+            state->sections[change->index].cause_end = change->cause_end;
+            break;
+        case SKY_FITTING:
+            state->sections[change->index].n_fitting = change->old_count;
+            break;
+        case SKY_LOW:
+            state->low[change->index] = change->old_height;
+            break;
+        case SKY_PLACED:
+            put_item_back(state, change->index);
+            break;
+        }
+    }
+}
+
+/* ---- the empty skyline ---- */
+
+static void list_members(sky_state *state)
+{
+    uint32_t at = 0;
+    for (uint32_t s = 0; s <= state->n_sections; s++) {
+        double failures = state->sections[s].failures;
+        state->sections[s] = (sky_section){.cause_begin = s, .cause_end = s + 1, .failures = failures};
+    }
+    for (uint32_t i = 0; i < state->n_items; i++) {
+        FOR_SECTIONS_OF(&state->items[i], s)
+        {
+            state->sections[s].n_unplaced++;
+        }
+    }
+    for (uint32_t s = 0; s < state->n_sections; s++) {
+        state->sections[s].list = at;
+        at += state->sections[s].n_unplaced;
+        state->sections[s].n_unplaced = 0;
+    }
+    for (uint32_t i = 0; i < state->n_items; i++) {
+        const sky_item *item = &state->items[i];
+        uint32_t slot = item->slot;
+        FOR_SECTIONS_OF(item, s)
+        {
+            sky_section *section = &state->sections[s];
+            state->slot_of[slot++] = section->n_unplaced;
+            state->members[section->list + section->n_unplaced++] = i;
+            section->unplaced += item->size;
+        }
+        for (uint32_t s = item->hull_begin + 1; s < item->hull_end; s++) {
+            state->sections[s].n_crossing++;
+        }
+        state->sections[item->hull_begin].begin_marks += item->mark;
+    }
+}
+
+neap_status sky_state_reset(sky_state *state, int64_t capacity, bool *possible)
+{
+    state->trail.n = 0;
+    state->queue.n = 0;
+    state->capacity = capacity;
+    state->n_unplaced = state->n_items;
+    list_members(state);
+    *possible = true;
+    for (uint32_t i = 0; i < state->n_items; i++) {
+        const sky_item *item = &state->items[i];
+        state->low[i] = item->fixed >= 0 ? item->fixed : above_fixed(state, item, 0);
+        if (state->low[i] == 0) {
+            FOR_SECTIONS_OF(item, s)
+            {
+                state->sections[s].n_fitting++;
+            }
+        }
+    }
+    for (uint32_t s = 0; s < state->n_sections; s++) {
+        if (overflows(state, &state->sections[s])) {
+            *possible = false;
+            blame(state, s);
+            return NEAP_OK;
+        }
+        if (state->sections[s].n_fitting == 0 && state->sections[s].n_unplaced > 0 &&
+            np_array_push(state->memory, &state->queue, s) != NEAP_OK) {
+            return NEAP_NO_MEMORY;
+        }
+    }
+    return infer(state, possible);
+}
+
+bool sky_state_is_flat(const sky_state *state, uint32_t item)
+{
+    int64_t low = state->low[item];
+    FOR_SECTIONS_OF(&state->items[item], s)
+    {
+        if (state->sections[s].floor != low) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool sky_state_is_valid(const sky_state *state)
+{
+    for (uint32_t s = 0; s < state->n_sections; s++) {
+        const sky_section *section = &state->sections[s];
+        int64_t unplaced = 0;
+        uint32_t n_fitting = 0;
+        for (uint32_t k = 0; k < section->n_unplaced; k++) {
+            uint32_t item = state->members[section->list + k];
+            uint32_t rank = rank_of_section(&state->items[item], s);
+            unplaced += state->items[item].size;
+            n_fitting += state->low[item] == section->floor;
+            if (state->low[item] < section->floor || state->slot_of[state->items[item].slot + rank] != k) {
+                return false;
+            }
+        }
+        if (unplaced != section->unplaced || n_fitting != section->n_fitting || section->cause_begin > s ||
+            section->cause_end <= s) {
+            return false;
+        }
+    }
+    return true;
+}
