@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/rng.h"
 #include "trace/detect.h"
 #include "trace/period.h"
@@ -108,7 +107,7 @@ static np_step *make_training(size_t n, size_t layers)
     while (made_at && i < n) {
         for (size_t k = 0; k < layers && i < n; k++) {
             made_at[k] = i;
-            steps[i++] = np_step_of_malloc(1024 << (k % 7));
+            steps[i++] = np_step_of_malloc((uint64_t)1024 << (k % 7));
             for (size_t e = 0; e < 3 && i < n; e++) {
                 steps[i++] = exec(k % 5 + 10 * e);
             }
@@ -116,7 +115,7 @@ static np_step *make_training(size_t n, size_t layers)
         for (size_t k = layers; k-- > 0 && i < n;) {
             steps[i++] = exec(100 + k % 5);
             if (i < n) {
-                steps[i] = np_step_of_free(1024 << (k % 7), i - made_at[k]);
+                steps[i] = np_step_of_free((uint64_t)1024 << (k % 7), i - made_at[k]);
                 i++;
             }
         }

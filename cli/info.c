@@ -102,22 +102,39 @@ static void row_of_count(table *t, const char *name, uint64_t count, const char 
     TABLE_ROW(t, TERM_PLAIN, name, units_count(count, text), what, note);
 }
 
+static void rows_of_variants(table *t, const neap_info *info)
+{
+    enum { ROWS_MAX = 12 };
+    for (size_t i = 0; i < info->n_variants && i < ROWS_MAX; i++) {
+        const neap_variant *variant = &info->variants[i];
+        char kind[UNITS_CHARS];
+        char shared[UNITS_CHARS];
+        char name[UNITS_CHARS + 16];
+        char note[120] = "the first iteration in the period";
+        (void)snprintf(name, sizeof name, "  kind %s", kind_name(variant->kind, kind));
+        if (i > 0 && variant->kind == info->variants[0].kind) {
+            (void)snprintf(note, sizeof note, "the same again");
+        } else if (i > 0 && variant->shared_prefix == 0) {
+            (void)snprintf(note, sizeof note, "differs from the first at once");
+        } else if (i > 0) {
+            (void)snprintf(note, sizeof note, "differs from the first after %s events",
+                           units_count(variant->shared_prefix, shared));
+        }
+        row_of_count(t, name, variant->length, "events", note);
+    }
+    if (info->n_variants > ROWS_MAX) {
+        row_of_count(t, "  and", info->n_variants - ROWS_MAX, "more", "(all of them with --json)");
+    }
+}
+
 static void rows_of_period(table *t, const neap_info *info)
 {
     char note[200];
     char begin[UNITS_CHARS];
-    char kind[UNITS_CHARS];
     (void)snprintf(note, sizeof note, "from event %s on, %.1f times in a row", units_count(info->period_begin, begin),
                    (double)info->run_length / (double)info->period_length);
     row_of_count(t, "period", info->period_length, "events", note);
-    for (size_t i = 0; i < info->n_variants; i++) {
-        const neap_variant *variant = &info->variants[i];
-        char name[UNITS_CHARS + 16];
-        (void)snprintf(name, sizeof name, "  kind %s", kind_name(variant->kind, kind));
-        (void)snprintf(note, sizeof note, i == 0 ? "the first iteration in the period" : "the first %s as in the first",
-                       units_count(variant->shared_prefix, begin));
-        row_of_count(t, name, variant->length, "events", note);
-    }
+    rows_of_variants(t, info);
     if (info->first_answer != NEAP_NEVER) {
         row_of_count(t, "known after", info->first_answer, "events", "online, while they come in");
     }

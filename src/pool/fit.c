@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+enum { ITEMS_BETWEEN_STOPS = 512 };
+
 const char *np_order_name(np_order order)
 {
     switch (order) {
@@ -19,7 +21,7 @@ const char *np_order_name(np_order order)
 /* What the items are sorted by: rank first, then the ties. Largest first in all but the last. */
 typedef struct ranked {
     double rank;
-    uint64_t size;
+    uint64_t tie;
     uint32_t item;
 } ranked;
 
@@ -30,17 +32,18 @@ static int compare_ranked(const void *left, const void *right)
     if (a->rank != b->rank) {
         return a->rank > b->rank ? -1 : 1;
     }
-    if (a->size != b->size) {
-        return a->size > b->size ? -1 : 1;
+    if (a->tie != b->tie) {
+        return a->tie > b->tie ? -1 : 1;
     }
     return a->item < b->item ? -1 : a->item > b->item;
 }
 
-/* load[s] of the part's sections. */
-static void part_loads(const np_sections *sections, const np_part *part, double *load)
+/* The part's load by section as a tree of maxima: leaves at [n, 2n), node i over 2i and 2i + 1. */
+static void load_maxima(const np_sections *sections, const np_part *part, double *maxima)
 {
     uint32_t base = part->sections.begin;
-    uint32_t n = part->sections.end - base;
+    size_t n = part->sections.end - base;
+    double *load = maxima + n;
     for (uint32_t i = 0; i < part->n_items; i++) {
         const np_item *item = &sections->items.items[part->first_item + i];
         for (uint32_t k = 0; k < item->n_ranges; k++) {
@@ -51,17 +54,47 @@ static void part_loads(const np_sections *sections, const np_part *part, double 
             }
         }
     }
-    for (uint32_t s = 1; s < n; s++) {
+    for (size_t s = 1; s < n; s++) {
         load[s] += load[s - 1];
+    }
+    for (size_t i = n - 1; i > 0; i--) {
+        maxima[i] = maxima[2 * i] > maxima[2 * i + 1] ? maxima[2 * i] : maxima[2 * i + 1];
     }
 }
 
+static double highest_load(const double *maxima, size_t n, size_t begin, size_t end)
+{
+    double highest = 0;
+    for (begin += n, end += n; begin < end; begin /= 2, end /= 2) {
+        if (begin % 2 == 1) {
+            highest = maxima[begin] > highest ? maxima[begin] : highest;
+            begin++;
+        }
+        if (end % 2 == 1) {
+            end--;
+            highest = maxima[end] > highest ? maxima[end] : highest;
+        }
+    }
+    return highest;
+}
+
+static double rank_by_load(const np_sections *sections, const np_part *part, const np_item *item, const double *maxima)
+{
+    uint32_t base = part->sections.begin;
+    double highest = 0;
+    for (uint32_t k = 0; k < item->n_ranges; k++) {
+        np_range range = sections->ranges.items[item->first_range + k];
+        double here = highest_load(maxima, part->sections.end - base, range.begin - base, range.end - base);
+        highest = here > highest ? here : highest;
+    }
+    return highest;
+}
+
 static double rank_of(const np_sections *sections, const np_part *part, const np_item *item, np_order order,
-                      const double *load)
+                      const double *maxima)
 {
     double size = (double)item->size;
     double length = (double)item->n_sections;
-    double highest = 0;
     switch (order) {
     case NP_ORDER_SIZE:
         return size;
@@ -76,14 +109,8 @@ static double rank_of(const np_sections *sections, const np_part *part, const np
     case NP_ORDER_BEGIN:
         return -(double)sections->ranges.items[item->first_range].begin;
     case NP_ORDER_LOAD:
-        for (uint32_t k = 0; k < item->n_ranges; k++) {
-            np_range range = sections->ranges.items[item->first_range + k];
-            for (uint32_t s = range.begin; s < range.end; s++) {
-                double here = load[s - part->sections.begin];
-                highest = here > highest ? here : highest;
-            }
-        }
-        return highest;
+    case NP_ORDER_LOAD_LENGTH:
+        return rank_by_load(sections, part, item, maxima);
     case NP_N_ORDERS:
         break;
     }
@@ -93,17 +120,18 @@ static double rank_of(const np_sections *sections, const np_part *part, const np
 neap_status np_fit_order(const np_sections *sections, const np_part *part, np_order order, uint32_t *items)
 {
     const neap_memory *memory = sections->memory;
-    uint32_t n_sections = part->sections.end - part->sections.begin;
+    size_t n_maxima = 2 * (size_t)(part->sections.end - part->sections.begin);
     ranked *ranks = np_memory_alloc(memory, part->n_items, sizeof *ranks);
-    double *load = np_memory_alloc_zero(memory, n_sections, sizeof *load);
-    neap_status status = ranks && load ? NEAP_OK : NEAP_NO_MEMORY;
+    double *maxima = np_memory_alloc_zero(memory, n_maxima, sizeof *maxima);
+    neap_status status = ranks && maxima ? NEAP_OK : NEAP_NO_MEMORY;
 
     if (status == NEAP_OK) {
-        part_loads(sections, part, load);
+        load_maxima(sections, part, maxima);
         for (uint32_t i = 0; i < part->n_items; i++) {
             const np_item *item = &sections->items.items[part->first_item + i];
-            double rank = rank_of(sections, part, item, order, load);
-            ranks[i] = (ranked){rank, item->size, part->first_item + i};
+            double rank = rank_of(sections, part, item, order, maxima);
+            uint64_t tie = order == NP_ORDER_LOAD_LENGTH ? item->n_sections : item->size;
+            ranks[i] = (ranked){rank, tie, part->first_item + i};
         }
         qsort(ranks, part->n_items, sizeof *ranks, compare_ranked);
         for (uint32_t i = 0; i < part->n_items; i++) {
@@ -111,7 +139,7 @@ neap_status np_fit_order(const np_sections *sections, const np_part *part, np_or
         }
     }
     np_memory_free(memory, ranks, part->n_items, sizeof *ranks);
-    np_memory_free(memory, load, n_sections, sizeof *load);
+    np_memory_free(memory, maxima, n_maxima, sizeof *maxima);
     return status;
 }
 
@@ -135,23 +163,28 @@ static neap_status place_one(const np_sections *sections, const np_item *item, n
     return status;
 }
 
-neap_status np_fit_place(const np_sections *sections, const uint32_t *items, uint32_t n_items, np_fit_rule rule,
-                         uint64_t give_up, np_occupied *occupied, uint64_t *offsets, uint64_t *height)
+neap_status np_fit_place(const np_sections *sections, const np_part *part, const uint32_t *items, np_fit_rule rule,
+                         const np_stop *stop, np_occupied *occupied, uint64_t *offsets, uint64_t *height)
 {
     uint64_t top = 0;
     for (int free_ones = sections->has_fixed ? 0 : 1; free_ones < 2; free_ones++) {
-        for (uint32_t i = 0; i < n_items && top <= give_up; i++) {
+        for (uint32_t i = 0; i < part->n_items; i++) {
             const np_item *item = &sections->items.items[items[i]];
+            uint64_t *offset = &offsets[items[i] - part->first_item];
             neap_status status;
             if ((item->fixed == NEAP_NO_OFFSET) != (free_ones == 1)) {
                 continue;
             }
-            status = place_one(sections, item, rule, occupied, &offsets[items[i]]);
+            if (i % ITEMS_BETWEEN_STOPS == ITEMS_BETWEEN_STOPS - 1 && np_stop_asked(stop)) {
+                *height = UINT64_MAX;
+                return NEAP_OK;
+            }
+            status = place_one(sections, item, rule, occupied, offset);
             if (status != NEAP_OK) {
                 return status;
             }
-            if (offsets[items[i]] + item->size > top) {
-                top = offsets[items[i]] + item->size;
+            if (*offset + item->size > top) {
+                top = *offset + item->size;
             }
         }
     }

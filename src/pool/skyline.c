@@ -27,7 +27,6 @@ enum { N_FAILED_STATES = 1 << 15, NODES_BETWEEN_STOPS = 256 };
 
 struct np_skyline {
     sky_state state;
-    const np_part *part;
     const np_skyline_query *query; /* of the search in progress */
     np_array(frame) frames;
     np_array(uint32_t) choices;
@@ -61,7 +60,6 @@ neap_status np_skyline_create(const np_sections *sections, const np_part *part, 
         np_memory_free(memory, made, 1, sizeof *made);
         return status;
     }
-    made->part = part;
     made->blocked = np_memory_alloc_zero(memory, made->state.n_sections, sizeof *made->blocked);
     made->failed = np_memory_alloc_zero(memory, N_FAILED_STATES, sizeof *made->failed);
     if (!made->blocked || !made->failed) {
@@ -118,24 +116,33 @@ static void block_sections(np_skyline *skyline)
     }
 }
 
-/* Lower is better. */
-static double badness(const np_skyline *skyline, const sky_section *section)
+/* How bad it would be to branch on the section; lower is better. Counting ways stops where it is worse than `worst`. */
+static double badness(const np_skyline *skyline, uint32_t s, double worst)
 {
-    int64_t slack = skyline->state.capacity - section->floor - section->unplaced;
-    double n_ways = (double)section->n_fitting + (slack > 0 ? 0.5 : 0.0);
+    const sky_section *section = &skyline->state.sections[s];
+    bool is_tight = section->floor + section->unplaced == skyline->state.capacity;
+    double waste = is_tight ? 0.0 : 0.5;
+    double weight = 1.0;
+    uint32_t enough = NEAP_NEVER;
     switch (skyline->query->rule) {
-    case NP_SKYLINE_FEWEST:
-        return n_ways;
     case NP_SKYLINE_LOWEST:
-        return 0;
+        return (double)section->floor;
     case NP_SKYLINE_TIGHTEST:
-        return n_ways + (slack > 0 ? 1e9 : 0.0);
+        if (!is_tight) {
+            waste = 1e9;
+        }
+        break;
     case NP_SKYLINE_FAILING:
-        return n_ways / (1.0 + section->failures / skyline->state.failure_weight);
+        weight = 1.0 + section->failures / skyline->state.failure_weight;
+        break;
+    case NP_SKYLINE_FEWEST:
     case NP_SKYLINE_N_RULES:
         break;
     }
-    return 0;
+    if (worst * weight < 1e6) {
+        enough = (uint32_t)(worst * weight) + 1;
+    }
+    return ((double)sky_state_count_fitting(&skyline->state, s, enough) + waste) / weight;
 }
 
 static uint32_t best_of_valley(const np_skyline *skyline, uint32_t begin, uint32_t end, uint32_t best,
@@ -147,11 +154,9 @@ static uint32_t best_of_valley(const np_skyline *skyline, uint32_t begin, uint32
         if (skyline->state.has_holes && skyline->blocked[s] == skyline->node_number) {
             continue;
         }
-        bad = badness(skyline, &sections[s]);
+        bad = badness(skyline, s, best == NEAP_NEVER ? 1e9 : *best_badness);
         if (best == NEAP_NEVER || bad < *best_badness ||
-            (bad == *best_badness &&
-             (sections[s].floor < sections[best].floor ||
-              (sections[s].floor == sections[best].floor && sections[s].n_fitting < sections[best].n_fitting)))) {
+            (bad == *best_badness && sections[s].floor < sections[best].floor)) {
             best = s;
             *best_badness = bad;
         }
@@ -306,12 +311,7 @@ static neap_status open_node(np_skyline *skyline, bool *failed, np_range *cause)
     node.n_choices = (uint32_t)skyline->choices.n - node.first_choice;
     node.cause = (np_range){state->sections[s].cause_begin, state->sections[s].cause_end};
     sky_widen(&node.cause, s, s + 1);
-    for (uint32_t k = 0; k < state->sections[s].n_unplaced; k++) { /* why the others cannot fill it */
-        uint32_t item = state->members[state->sections[s].list + k];
-        if (state->low[item] > node.height) {
-            sky_state_explain_low(state, item, s, node.height + 1, &node.cause);
-        }
-    }
+    sky_state_explain(state, s, node.height + 1, &node.cause); /* why the others cannot fill it */
     return np_array_push(state->memory, &skyline->frames, node);
 }
 
@@ -325,7 +325,7 @@ static int64_t waste_height(const np_skyline *skyline, const frame *node, np_ran
     const sky_section *section = &state->sections[node->section];
     int64_t smallest = INT64_MAX;
     int64_t height = INT64_MAX;
-    bool alone = section->n_fitting == 1;
+    bool alone = node->n_choices == 1;
 
     for (uint32_t k = 0; k < section->n_unplaced; k++) {
         uint32_t index = state->members[section->list + k];
@@ -347,17 +347,11 @@ static int64_t waste_height(const np_skyline *skyline, const frame *node, np_ran
             }
         }
     }
-    if (smallest != INT64_MAX && node->height + smallest < height) {
+    if (smallest != INT64_MAX && node->height + smallest < height && !(skyline->query->leaps && height != INT64_MAX)) {
         height = node->height + smallest;
     }
     if (height != INT64_MAX) {
-        for (uint32_t k = 0; k < section->n_unplaced; k++) {
-            uint32_t index = state->members[section->list + k];
-            if (state->low[index] > node->height) {
-                sky_state_explain_low(state, index, node->section, height < state->low[index] ? height : state->low[index],
-                                      cause);
-            }
-        }
+        sky_state_explain(state, node->section, height, cause);
     }
     return height;
 }
@@ -464,7 +458,7 @@ static bool out_of_budget(np_skyline *skyline)
     if (skyline->n_nodes > query->max_nodes) {
         return true;
     }
-    return skyline->n_nodes % NODES_BETWEEN_STOPS == 0 && query->stop && query->stop(query->stop_user);
+    return skyline->n_nodes % NODES_BETWEEN_STOPS == 0 && np_stop_asked(query->stop);
 }
 
 static neap_status run(np_skyline *skyline, np_skyline_answer *answer)
@@ -528,7 +522,7 @@ neap_status np_skyline_search(np_skyline *skyline, const np_skyline_query *query
     skyline->n_nodes = 0;
     skyline->frames.n = 0;
     skyline->choices.n = 0;
-    forget_failures(skyline, (int64_t)query->capacity);
+    forget_failures(skyline, query->leaps ? -(int64_t)query->capacity : (int64_t)query->capacity);
     state->no_inference = is_off(skyline, NP_SKYLINE_NO_INFERENCE);
     state->failure_weight *= 1.1;
     if (state->failure_weight > 1e100) {
@@ -551,10 +545,10 @@ neap_status np_skyline_search(np_skyline *skyline, const np_skyline_query *query
     }
     if (found == NP_SKYLINE_PLACED) {
         for (uint32_t i = 0; i < state->n_items; i++) {
-            offsets[skyline->part->first_item + i] = (uint64_t)state->offset[i];
+            offsets[i] = (uint64_t)state->offset[i];
         }
     }
-    *answer = found;
+    *answer = found == NP_SKYLINE_IMPOSSIBLE && query->leaps ? NP_SKYLINE_GAVE_UP : found;
     return NEAP_OK;
 }
 

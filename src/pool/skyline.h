@@ -17,6 +17,7 @@
 #ifndef NP_POOL_SKYLINE_H
 #define NP_POOL_SKYLINE_H
 
+#include "base/stop.h"
 #include "pool/sections.h"
 
 typedef enum np_skyline_rule {
@@ -44,10 +45,10 @@ typedef struct np_skyline_query {
     uint64_t capacity;        /* units */
     np_skyline_rule rule;
     const double *preference; /* per item of the part: where several fill a section, the highest is tried first */
+    bool leaps;               /* waste in large steps only: finds more, proves nothing */
     uint64_t max_nodes;
     unsigned switches_off;
-    bool (*stop)(void *user); /* asked now and then; may be NULL */
-    void *stop_user;
+    const np_stop *stop;      /* may be NULL */
 } np_skyline_query;
 
 typedef struct np_skyline np_skyline;
@@ -59,7 +60,7 @@ neap_status np_skyline_create(const np_sections *sections, const np_part *part, 
 void np_skyline_free(np_skyline *skyline);
 
 /* Searches from an empty skyline. What failed in earlier calls with the same capacity is remembered. `offsets` is
- * indexed like sections->items and written only with NP_SKYLINE_PLACED. Fails for want of memory alone. */
+ * indexed from the part's first item and written only with NP_SKYLINE_PLACED. Fails for want of memory alone. */
 neap_status np_skyline_search(np_skyline *skyline, const np_skyline_query *query, uint64_t *offsets,
                               np_skyline_answer *answer);
 

@@ -18,6 +18,7 @@ static void free_arrays(sky_state *state)
     np_memory_free(memory, state->slot_of, state->n_members, sizeof *state->slot_of);
     np_memory_free(memory, state->low, state->n_items, sizeof *state->low);
     np_memory_free(memory, state->offset, state->n_items, sizeof *state->offset);
+    np_memory_free(memory, state->witnessed, state->n_items, sizeof *state->witnessed);
     np_memory_free(memory, state->fixed_items, state->n_items, sizeof *state->fixed_items);
 }
 
@@ -38,9 +39,10 @@ static neap_status allocate(sky_state *state)
     state->slot_of = np_memory_alloc(memory, state->n_members, sizeof *state->slot_of);
     state->low = np_memory_alloc_zero(memory, state->n_items, sizeof *state->low);
     state->offset = np_memory_alloc_zero(memory, state->n_items, sizeof *state->offset);
+    state->witnessed = np_memory_alloc(memory, state->n_items, sizeof *state->witnessed);
     state->fixed_items = np_memory_alloc(memory, state->n_items, sizeof *state->fixed_items);
     return state->sections && state->items && state->ranges && state->members && state->slot_of && state->low &&
-                   state->offset && state->fixed_items
+                   state->offset && state->witnessed && state->fixed_items
                ? NEAP_OK
                : NEAP_NO_MEMORY;
 }
@@ -171,19 +173,32 @@ static neap_status log_change(sky_state *state, sky_change change)
     return np_array_push(state->memory, &state->trail, change);
 }
 
-static neap_status set_fitting(sky_state *state, uint32_t s, uint32_t n_fitting)
+/* The section looks to another item to fill it. NEAP_NEVER: to none. */
+static void set_witness(sky_state *state, uint32_t s, uint32_t item)
 {
     sky_section *section = &state->sections[s];
-    neap_status status =
-        log_change(state, (sky_change){.kind = SKY_FITTING, .index = s, .old_count = section->n_fitting});
-    if (status != NEAP_OK) {
-        return status;
+    if (section->witness == item) {
+        return;
     }
-    section->n_fitting = n_fitting;
-    if (n_fitting == 0 && section->n_unplaced > 0) {
-        status = np_array_push(state->memory, &state->queue, s);
+    if (section->witness != NEAP_NEVER) {
+        if (section->last_witnessed == NEAP_NEVER) {
+            state->witnessed[section->witness] = section->next_witnessed;
+        } else {
+            state->sections[section->last_witnessed].next_witnessed = section->next_witnessed;
+        }
+        if (section->next_witnessed != NEAP_NEVER) {
+            state->sections[section->next_witnessed].last_witnessed = section->last_witnessed;
+        }
     }
-    return status;
+    section->witness = item;
+    if (item != NEAP_NEVER) {
+        section->last_witnessed = NEAP_NEVER;
+        section->next_witnessed = state->witnessed[item];
+        if (section->next_witnessed != NEAP_NEVER) {
+            state->sections[section->next_witnessed].last_witnessed = s;
+        }
+        state->witnessed[item] = s;
+    }
 }
 
 /* Above every fixed item that it would run into on the way up. */
@@ -212,30 +227,22 @@ static int64_t above_fixed(const sky_state *state, const sky_item *item, int64_t
     return height;
 }
 
-/* The low place rises. A section whose floor it leaves has one fitting item less; one whose floor it reaches, one more. */
+/* The low place rises. The sections that looked to the item to fill them have to look again. */
 static neap_status raise_low(sky_state *state, uint32_t item_index, int64_t height)
 {
-    const sky_item *item = &state->items[item_index];
-    int64_t old = state->low[item_index];
     neap_status status;
     if (state->n_fixed > 0) {
-        height = above_fixed(state, item, height);
+        height = above_fixed(state, &state->items[item_index], height);
     }
-    status = log_change(state, (sky_change){.kind = SKY_LOW, .index = item_index, .old_height = old});
+    status = log_change(state,
+                        (sky_change){.kind = SKY_LOW, .index = item_index, .old_height = state->low[item_index]});
     if (status != NEAP_OK) {
         return status;
     }
     state->low[item_index] = height;
-    FOR_SECTIONS_OF(item, s)
-    {
-        sky_section *section = &state->sections[s];
-        if (section->floor == old) {
-            status = set_fitting(state, s, section->n_fitting - 1);
-        } else if (section->floor == height) {
-            status = set_fitting(state, s, section->n_fitting + 1);
-        }
-        if (status != NEAP_OK) {
-            return status;
+    for (uint32_t s = state->witnessed[item_index]; s != NEAP_NEVER; s = state->sections[s].next_witnessed) {
+        if (state->sections[s].floor < height && np_array_push(state->memory, &state->queue, s) != NEAP_OK) {
+            return NEAP_NO_MEMORY;
         }
     }
     return NEAP_OK;
@@ -245,8 +252,8 @@ static neap_status raise_low(sky_state *state, uint32_t item_index, int64_t heig
 static neap_status raise_floor(sky_state *state, uint32_t s, int64_t height, np_range cause, bool *possible)
 {
     sky_section *section = &state->sections[s];
-    sky_change change = {SKY_FLOOR, s, section->floor, section->n_fitting, section->cause_begin, section->cause_end};
-    uint32_t n_fitting = 0;
+    sky_change change = {SKY_FLOOR, s, section->floor, section->witness, section->cause_begin, section->cause_end};
+    uint32_t witness = NEAP_NEVER;
     neap_status status = log_change(state, change);
     if (status != NEAP_OK) {
         return status;
@@ -254,83 +261,127 @@ static neap_status raise_floor(sky_state *state, uint32_t s, int64_t height, np_
     section->floor = height;
     section->cause_begin = cause.begin;
     section->cause_end = cause.end;
-    section->n_fitting = 0;
     for (uint32_t k = 0; k < section->n_unplaced; k++) {
         uint32_t item = state->members[section->list + k];
+        if (state->low[item] < height) {
+            if (state->items[item].fixed >= 0) {
+                *possible = false;
+                return NEAP_OK;
+            }
+            status = raise_low(state, item, height);
+            if (status != NEAP_OK) {
+                return status;
+            }
+        }
         if (state->low[item] == height) {
-            n_fitting++;
+            witness = item;
         }
     }
-    section->n_fitting = n_fitting;
-    for (uint32_t k = 0; k < section->n_unplaced; k++) {
-        uint32_t item = state->members[section->list + k];
-        if (state->low[item] >= height) {
-            continue;
-        }
-        if (state->items[item].fixed >= 0) {
-            *possible = false;
-            return NEAP_OK;
-        }
-        status = raise_low(state, item, height);
-        if (status != NEAP_OK) {
-            return status;
-        }
+    if (witness != NEAP_NEVER) {
+        set_witness(state, s, witness);
+        return NEAP_OK;
     }
-    if (section->n_fitting == 0 && section->n_unplaced > 0) {
-        return np_array_push(state->memory, &state->queue, s);
-    }
-    return NEAP_OK;
+    return np_array_push(state->memory, &state->queue, s);
 }
 
-void sky_state_explain_low(const sky_state *state, uint32_t item_index, uint32_t section, int64_t height,
-                           np_range *cause)
+/* An item with holes may owe its low place to any of its ranges. */
+static uint32_t nearest_high_floor(const sky_state *state, const sky_item *item, uint32_t section, int64_t height)
 {
-    const sky_item *item = &state->items[item_index];
     uint32_t nearest = NEAP_NEVER;
     uint32_t distance = NEAP_NEVER;
+    FOR_SECTIONS_OF(item, s)
+    {
+        uint32_t d = s < section ? section - s : s - section;
+        if (state->sections[s].floor >= height && d < distance) {
+            nearest = s;
+            distance = d;
+        }
+    }
+    assert(nearest != NEAP_NEVER);
+    return nearest;
+}
+
+static void widen_by_floor(const sky_state *state, uint32_t s, np_range *cause)
+{
+    sky_widen(cause, state->sections[s].cause_begin, state->sections[s].cause_end);
+}
+
+void sky_state_explain(const sky_state *state, uint32_t s, int64_t below, np_range *cause)
+{
+    const sky_section *section = &state->sections[s];
+    uint32_t left = s;  /* the nearest high floors to both sides: whatever lives here and stands high meets one */
+    uint32_t right = s;
+    bool blames_left = false;
+    bool blames_right = false;
+    bool blames_either = false;
+
     if (state->n_fixed > 0) { /* low places then have other reasons too: blame everything */
         sky_widen(cause, 0, state->n_sections);
         return;
     }
-    if (item->n_ranges == 1) { /* outwards from the section, one step to each side at a time */
-        uint32_t begin = item->hull_begin;
-        uint32_t end = item->hull_end;
-        for (uint32_t d = 1; nearest == NEAP_NEVER && (section >= begin + d || section + d < end); d++) {
-            if (section >= begin + d && state->sections[section - d].floor >= height) {
-                nearest = section - d;
-            } else if (section + d < end && state->sections[section + d].floor >= height) {
-                nearest = section + d;
-            }
-        }
-    } else {
-        FOR_SECTIONS_OF(item, s)
-        {
-            uint32_t d = s < section ? section - s : s - section;
-            if (state->sections[s].floor >= height && d < distance) {
-                nearest = s;
-                distance = d;
-            }
-        }
+    while (left > 0 && state->sections[left].floor < below) {
+        left--;
     }
-    assert(nearest != NEAP_NEVER);
-    sky_widen(cause, state->sections[nearest].cause_begin, state->sections[nearest].cause_end);
+    while (right + 1 < state->n_sections && state->sections[right].floor < below) {
+        right++;
+    }
+    for (uint32_t k = 0; k < section->n_unplaced; k++) {
+        uint32_t index = state->members[section->list + k];
+        const sky_item *item = &state->items[index];
+        bool meets_left;
+        bool meets_right;
+        if (state->low[index] < below) {
+            continue;
+        }
+        if (item->n_ranges > 1) {
+            widen_by_floor(state, nearest_high_floor(state, item, s, below), cause);
+            continue;
+        }
+        meets_left = item->hull_begin <= left && state->sections[left].floor >= below;
+        meets_right = item->hull_end > right && state->sections[right].floor >= below;
+        assert(meets_left || meets_right);
+        blames_left = blames_left || !meets_right;
+        blames_right = blames_right || !meets_left;
+        blames_either = true;
+    }
+    if (blames_either && !blames_left && !blames_right) {
+        blames_left = s - left <= right - s;
+        blames_right = !blames_left;
+    }
+    if (blames_left) {
+        widen_by_floor(state, left, cause);
+    }
+    if (blames_right) {
+        widen_by_floor(state, right, cause);
+    }
 }
 
 /* A section that nothing fits at its floor: the floor rises to the lowest low place of its unplaced items. */
-static neap_status infer_floor(sky_state *state, uint32_t s, bool *possible)
+static neap_status infer_floor(sky_state *state, uint32_t s, int64_t height, bool *possible)
 {
     sky_section *section = &state->sections[s];
     np_range cause = {section->cause_begin, section->cause_end};
-    int64_t height = INT64_MAX;
-    for (uint32_t k = 0; k < section->n_unplaced; k++) {
-        int64_t low = state->low[state->members[section->list + k]];
-        height = low < height ? low : height;
-    }
-    for (uint32_t k = 0; k < section->n_unplaced; k++) {
-        sky_state_explain_low(state, state->members[section->list + k], s, height, &cause);
-    }
+    sky_state_explain(state, s, height, &cause);
     sky_widen(&cause, s, s + 1);
     return raise_floor(state, s, height, cause, possible);
+}
+
+/* The unplaced item with the lowest low place; one that fits, if there is one. */
+static uint32_t lowest_member(const sky_state *state, const sky_section *section)
+{
+    uint32_t lowest = state->members[section->list];
+    for (uint32_t k = 1; k < section->n_unplaced && state->low[lowest] > section->floor; k++) {
+        uint32_t item = state->members[section->list + k];
+        if (state->low[item] < state->low[lowest]) {
+            lowest = item;
+        }
+    }
+    return lowest;
+}
+
+static bool is_unplaced(const sky_state *state, uint32_t item)
+{
+    return state->slot_of[state->items[item].slot] < state->sections[state->items[item].hull_begin].n_unplaced;
 }
 
 static bool overflows(const sky_state *state, const sky_section *section)
@@ -346,20 +397,27 @@ static void blame(sky_state *state, uint32_t s)
     section->failures += state->failure_weight;
 }
 
-/* Works off the queue of sections without a fitting item. */
+/* Works off the queue of sections that may have lost their witness. */
 static neap_status infer(sky_state *state, bool *possible)
 {
     neap_status status = NEAP_OK;
     while (state->queue.n > 0 && *possible && status == NEAP_OK) {
         uint32_t s = state->queue.items[--state->queue.n];
         sky_section *section = &state->sections[s];
-        if (section->n_unplaced == 0 || section->n_fitting > 0) {
+        uint32_t lowest = section->witness;
+        if (section->n_unplaced == 0 ||
+            (lowest != NEAP_NEVER && state->low[lowest] == section->floor && is_unplaced(state, lowest))) {
             continue;
         }
-        status = infer_floor(state, s, possible);
-        if (!*possible || overflows(state, section)) {
-            *possible = false;
-            blame(state, s);
+        lowest = lowest_member(state, section);
+        if (state->low[lowest] > section->floor) {
+            status = infer_floor(state, s, state->low[lowest], possible);
+            if (!*possible || overflows(state, section)) {
+                *possible = false;
+                blame(state, s);
+            }
+        } else {
+            set_witness(state, s, lowest);
         }
     }
     state->queue.n = 0;
@@ -468,12 +526,9 @@ void sky_state_undo(sky_state *state, size_t trail_length)
         switch ((sky_change_kind)change->kind) {
         case SKY_FLOOR:
             state->sections[change->index].floor = change->old_height;
-            state->sections[change->index].n_fitting = change->old_count;
+            set_witness(state, change->index, change->old_witness);
             state->sections[change->index].cause_begin = change->cause_begin;
             state->sections[change->index].cause_end = change->cause_end;
-            break;
-        case SKY_FITTING:
-            state->sections[change->index].n_fitting = change->old_count;
             break;
         case SKY_LOW:
             state->low[change->index] = change->old_height;
@@ -492,7 +547,7 @@ static void list_members(sky_state *state)
     uint32_t at = 0;
     for (uint32_t s = 0; s <= state->n_sections; s++) {
         double failures = state->sections[s].failures;
-        state->sections[s] = (sky_section){.cause_begin = s, .cause_end = s + 1, .failures = failures};
+        state->sections[s] = (sky_section){.cause_begin = s, .cause_end = s + 1, .failures = failures, .witness = NEAP_NEVER};
     }
     for (uint32_t i = 0; i < state->n_items; i++) {
         FOR_SECTIONS_OF(&state->items[i], s)
@@ -533,12 +588,7 @@ neap_status sky_state_reset(sky_state *state, int64_t capacity, bool *possible)
     for (uint32_t i = 0; i < state->n_items; i++) {
         const sky_item *item = &state->items[i];
         state->low[i] = item->fixed >= 0 ? item->fixed : above_fixed(state, item, 0);
-        if (state->low[i] == 0) {
-            FOR_SECTIONS_OF(item, s)
-            {
-                state->sections[s].n_fitting++;
-            }
-        }
+        state->witnessed[i] = NEAP_NEVER;
     }
     for (uint32_t s = 0; s < state->n_sections; s++) {
         if (overflows(state, &state->sections[s])) {
@@ -546,12 +596,22 @@ neap_status sky_state_reset(sky_state *state, int64_t capacity, bool *possible)
             blame(state, s);
             return NEAP_OK;
         }
-        if (state->sections[s].n_fitting == 0 && state->sections[s].n_unplaced > 0 &&
-            np_array_push(state->memory, &state->queue, s) != NEAP_OK) {
+        if (np_array_push(state->memory, &state->queue, s) != NEAP_OK) {
             return NEAP_NO_MEMORY;
         }
     }
     return infer(state, possible);
+}
+
+uint32_t sky_state_count_fitting(const sky_state *state, uint32_t s, uint32_t enough)
+{
+    const sky_section *section = &state->sections[s];
+    const uint32_t *members = &state->members[section->list];
+    uint32_t n_fitting = 0;
+    for (uint32_t k = 0; k < section->n_unplaced && n_fitting < enough; k++) {
+        n_fitting += state->low[members[k]] == section->floor;
+    }
+    return n_fitting;
 }
 
 bool sky_state_is_flat(const sky_state *state, uint32_t item)
@@ -571,17 +631,15 @@ bool sky_state_is_valid(const sky_state *state)
     for (uint32_t s = 0; s < state->n_sections; s++) {
         const sky_section *section = &state->sections[s];
         int64_t unplaced = 0;
-        uint32_t n_fitting = 0;
         for (uint32_t k = 0; k < section->n_unplaced; k++) {
             uint32_t item = state->members[section->list + k];
             uint32_t rank = rank_of_section(&state->items[item], s);
             unplaced += state->items[item].size;
-            n_fitting += state->low[item] == section->floor;
             if (state->low[item] < section->floor || state->slot_of[state->items[item].slot + rank] != k) {
                 return false;
             }
         }
-        if (unplaced != section->unplaced || n_fitting != section->n_fitting || section->cause_begin > s ||
+        if (unplaced != section->unplaced || section->cause_begin > s ||
             section->cause_end <= s) {
             return false;
         }

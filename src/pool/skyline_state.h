@@ -23,7 +23,9 @@ typedef struct sky_section {
     int64_t unplaced;      /* bytes of the unplaced items that live here */
     uint32_t list;         /* its items in `members`: the n_unplaced first ones are unplaced */
     uint32_t n_unplaced;
-    uint32_t n_fitting;    /* unplaced ones whose low place is the floor: they can fill the section */
+    uint32_t witness;      /* an unplaced item whose low place is the floor: it can fill the section */
+    uint32_t next_witnessed; /* list of the sections with the same witness; NEAP_NEVER ends it */
+    uint32_t last_witnessed;
     uint32_t cause_begin;  /* the stretch of sections that made the floor what it is; the section itself included */
     uint32_t cause_end;
     uint32_t n_crossing;   /* unplaced items whose hull crosses the boundary before this section */
@@ -31,13 +33,13 @@ typedef struct sky_section {
     double failures;       /* how often it could not be filled, recent ones weigh more */
 } sky_section;
 
-typedef enum sky_change_kind { SKY_FLOOR, SKY_FITTING, SKY_LOW, SKY_PLACED } sky_change_kind;
+typedef enum sky_change_kind { SKY_FLOOR, SKY_LOW, SKY_PLACED } sky_change_kind;
 
 typedef struct sky_change {
     uint32_t kind;
     uint32_t index;       /* section or item */
     int64_t old_height;   /* SKY_FLOOR, SKY_LOW */
-    uint32_t old_count;   /* SKY_FITTING: the count; SKY_FLOOR: the count too */
+    uint32_t old_witness; /* SKY_FLOOR */
     uint32_t cause_begin; /* SKY_FLOOR */
     uint32_t cause_end;
 } sky_change;
@@ -64,9 +66,10 @@ typedef struct sky_state {
     size_t n_members;
     int64_t *low;          /* by item: where it would stand now */
     int64_t *offset;       /* by item: where it stands */
+    uint32_t *witnessed;   /* by item: the first section it is the witness of, or NEAP_NEVER */
     uint32_t *fixed_items; /* all fixed ones */
     sky_change_array trail;
-    sky_u32_array queue;   /* sections that no item fits at their floor any more */
+    sky_u32_array queue;   /* sections that may have lost their witness */
     uint32_t cause_begin;  /* of the last failure */
     uint32_t cause_end;
 } sky_state;
@@ -87,9 +90,12 @@ neap_status sky_state_waste(sky_state *state, uint32_t section, int64_t height, 
 /* Back to an earlier length of the trail. */
 void sky_state_undo(sky_state *state, size_t trail_length);
 
-/* Widens *cause by the reason why the item cannot stand below `height`: the nearest of its sections whose floor is that
- * high, seen from `section`, and that floor's own cause. */
-void sky_state_explain_low(const sky_state *state, uint32_t item, uint32_t section, int64_t height, np_range *cause);
+/* Widens *cause by the reason why no unplaced item of the section that is not fitting `below` can stand lower: for each
+ * of those whose low place is at least `below`, some floor in its life is that high. The nearest ones are blamed. */
+void sky_state_explain(const sky_state *state, uint32_t section, int64_t below, np_range *cause);
+
+/* Unplaced items that can fill the section; counting stops at `enough`. */
+uint32_t sky_state_count_fitting(const sky_state *state, uint32_t section, uint32_t enough);
 
 bool sky_state_is_flat(const sky_state *state, uint32_t item); /* all its floors are equal */
 bool sky_state_is_valid(const sky_state *state);

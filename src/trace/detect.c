@@ -6,16 +6,9 @@
  * hashes; one that holds is extended to its begin by a galloping search on the prefix hashes. Proposals come from
  *
  *   - counters for each p below 32: equal keys in a row at distance p;
- *   - grams: the distance to where the last 64 keys ended before. That finds nearly everything, at the end of the second
- *     period or a few events later, but not a period in which every 64 keys occur more than once;
- *   - windows: a window of W >= p keys inside a run of primitive period p recurs at distance p and at none below (Fine
- *     and Wilf). Levels W = 96, 128, 192, 256, ... have one for every p with W < 1.5 p. To look up every window on every
- *     level would cost a logarithm; so a level enters only the windows that end at multiples of a grid, and every W/4
- *     events or so looks up as many in a row as the grid is wide: one of them must hit. With grids near the square root
- *     of W the costs of the levels fall geometrically. W + W/4 + grid < 2p, so no run of three periods stays unknown.
- *
- * Levels sleep while they have nothing to say: a run four times as long as W hides all that level W could find, until it
- * ends and the level catches up; and where a gram was new, no window around it can have been seen before.
+ *   - grams: the distance to where the last 56 keys ended before. That finds nearly everything, at the end of the second
+ *     period or a few events later, but not a period in which every 56 keys occur more than once;
+ *   - windows of many lengths (detect_windows.c), which leave no run of three periods unknown.
  *
  * Multiples of a period are never tracked, since they say nothing new; so the tracks are primitive squares that end at
  * the present, of which there are fewer than 47 at a time and a handful in practice. */
@@ -97,8 +90,8 @@ static neap_status reserve(np_detector *d)
         np_array_reserve(d->memory, &d->points, d->points.n + 1) != NEAP_OK ||
         np_array_reserve(d->memory, &d->large_powers, d->large_powers.n + 1) != NEAP_OK ||
         np_array_reserve(d->memory, &d->loops, d->loops.n + d->n_tracks) != NEAP_OK ||
-        np_recall_reserve(&d->grams, d->memory, 1) != NEAP_OK ||
-        np_recall_reserve(&d->windows, d->memory, NP_LEVELS + d->wake_windows) != NEAP_OK) {
+        np_recall_reserve(&d->grams, d->memory, NP_LAG) != NEAP_OK ||
+        np_recall_reserve(&d->windows, d->memory, 2 * NP_LEVELS + d->wake_windows) != NEAP_OK) {
         return NEAP_NO_MEMORY;
     }
     return NEAP_OK;
@@ -127,17 +120,10 @@ static void append(np_detector *d, np_step step)
 
 /* ---------------------------------------------------------------- text ---- */
 
-static uint32_t window_tag(const np_detector *d, uint32_t end, uint32_t length)
-{
-    const np_point *p = d->points.items;
-    uint64_t hash = np_text_sub(p[end].sum, np_text_mul(p[end - length].sum, np_text_power(d, length)));
-    return (uint32_t)(np_mix64(hash + length) >> 32);
-}
-
 uint32_t np_detector_find_begin(const np_detector *d, uint32_t period, uint64_t *work)
 {
-    uint32_t most = d->n - period;            /* keys that have one a period before them */
-    uint32_t good = period, bad = most + 1;   /* that many are equal, that many are not */
+    uint32_t most = d->n - period;          /* keys that have one a period before them */
+    uint32_t good = period, bad = most + 1; /* that many are equal, that many are not */
     for (uint32_t step = period; bad - good > step; step *= 2) {
         ++*work;
         if (!np_text_equal(d, d->n, most, good + step)) {
@@ -218,7 +204,8 @@ bool np_detector_judge(const np_detector *d, np_track *t, uint64_t *work)
     const np_point *then = now - t->run.period;
     if (now->live != then->live) {
         t->run.leak_bytes = now->load - then->load;
-        if (t->run.leak_bytes > np_detector_swing(d, t->run.begin, t->run.begin + t->run.period, work) / NP_LEAK_SHARE) {
+        if (t->run.leak_bytes >
+            np_detector_swing(d, t->run.begin, t->run.begin + t->run.period, work) / NP_LEAK_SHARE) {
             return false;
         }
     }
@@ -280,8 +267,8 @@ static void follow(np_detector *d)
 
 /* ---------------------------------------------------------------- proposals ---- */
 
-/* Tries a period of NP_SHORT or more. Multiples of a tracked one need no look: they start where it does. */
-static void propose(np_detector *d, uint32_t period)
+/* Multiples of a tracked period need no look: they start where it does. */
+void np_detector_propose(np_detector *d, uint32_t period)
 {
     d->work++;
     if (period < NP_SHORT || period > d->n / 2 || !np_detector_live_may_repeat(d, period)) {
@@ -334,110 +321,28 @@ static void propose_short(np_detector *d)
     }
 }
 
+/* Looks up the gram that ended at a point not long ago. */
+static void recall_gram(np_detector *d, uint32_t end)
+{
+    uint32_t before = np_recall_swap(&d->grams, d->gram_tags[end % NP_LAG], end);
+    if (before == NP_RECALL_NONE) {
+        d->fresh = end;
+    } else {
+        np_detector_propose(d, end - before);
+    }
+}
+
 static void propose_by_gram(np_detector *d)
 {
-    uint32_t before;
+    uint32_t lag = np_recall_is_large(&d->grams) ? NP_LAG - 1 : 0;
     d->gram = d->gram * NP_TEXT_BASE + d->keys.items[d->n - 1];
-    if (d->n <= NP_GRAM) {
-        d->fresh = d->n;
-    } else {
+    if (d->n > NP_GRAM) {
         d->gram -= d->gram_power * d->keys.items[d->n - 1 - NP_GRAM];
     }
-    before = np_recall_swap(&d->grams, (uint32_t)(d->gram >> 32), d->n);
-    if (before == NP_RECALL_NONE) {
-        d->fresh = d->n;
-    } else {
-        propose(d, d->n - before);
-    }
-}
-
-/* ---------------------------------------------------------------- levels ---- */
-
-typedef struct level {
-    uint32_t length;   /* of its windows */
-    uint32_t grid_log; /* windows that end at multiples of 2^grid_log are entered */
-    uint32_t stride;   /* at multiples of it 2^grid_log windows are looked up */
-} level;
-
-/* 96, 128, 192, 256, ... Grids never shrink from one level to the next. */
-static level level_at(uint32_t index)
-{
-    uint32_t k = 6 + (index + 1) / 2; /* length is 2^k or 1.5 * 2^k */
-    return (level){index % 2 ? 1u << k : 3u << (k - 1), k < 8 ? k - 3 : 5 + (k - 8) / 2, 1u << (k - 2)};
-}
-
-static void look_up_windows(np_detector *d, level l)
-{
-    uint32_t grid = 1u << l.grid_log;
-    uint32_t first = d->n - l.length + 1 > grid ? d->n - grid + 1 : l.length;
-    if (d->n - d->fresh < l.length - NP_GRAM) {
-        return;
-    }
-    for (uint32_t end = first; end <= d->n; end++) {
-        uint32_t before = np_recall_find(&d->windows, window_tag(d, end, l.length))->at;
-        if (before < end) {
-            propose(d, end - before);
-        }
-    }
-    d->work += d->n - first;
-}
-
-static void enter_window(np_detector *d, level l, uint32_t end)
-{
-    np_recall_swap(&d->windows, window_tag(d, end, l.length), end);
-    d->work++;
-}
-
-/* How many windows a level enters when it wakes: those of the last two lengths. */
-static uint32_t wake_windows(level l)
-{
-    return 2 * (l.length >> l.grid_log);
-}
-
-/* Makes up for what a level has not seen while it slept, as far as it still matters. */
-static void wake(np_detector *d, level l)
-{
-    uint32_t last = (d->n - 1) >> l.grid_log << l.grid_log;
-    for (uint32_t i = wake_windows(l) - 1; i > 0; i--) {
-        uint32_t back = i << l.grid_log;
-        if (last >= l.length && last - l.length >= back) {
-            enter_window(d, l, last - back);
-        }
-    }
-    look_up_windows(d, l); /* before `last` is entered, lest that window find itself */
-    enter_window(d, l, last);
-    d->wake_windows -= wake_windows(l);
-}
-
-/* Puts levels to sleep that the current answer hides, or wakes those that it no longer hides. */
-static void set_asleep(np_detector *d, uint32_t hidden)
-{
-    while (d->asleep > 0 && level_at(d->asleep - 1).length > hidden) {
-        wake(d, level_at(--d->asleep));
-    }
-    while (d->asleep < NP_LEVELS && level_at(d->asleep).length <= hidden) {
-        d->wake_windows += wake_windows(level_at(d->asleep++));
-    }
-    d->wake_below = d->asleep ? level_at(d->asleep - 1).length : 0;
-}
-
-static void propose_by_levels(np_detector *d)
-{
-    uint32_t hidden = d->current == NP_TRACKS_MAX ? 0 : (d->n - d->tracks[d->current].run.begin) / 4;
-    uint32_t even = (uint32_t)__builtin_ctz(d->n);
-    if (hidden >= d->wake_below && even < 3) { /* between grid points there is nothing to do */
-        return;
-    }
-    set_asleep(d, hidden);
-    for (uint32_t i = d->asleep; i < NP_LEVELS; i++) {
-        level l = level_at(i);
-        if (l.grid_log > even || l.length > d->n) {
-            return;
-        }
-        if (d->n % l.stride == 0) {
-            look_up_windows(d, l);
-        }
-        enter_window(d, l, d->n);
+    d->gram_tags[d->n % NP_LAG] = (uint32_t)(d->gram >> 32);
+    np_recall_prefetch(&d->grams, d->gram_tags[d->n % NP_LAG]);
+    while (d->n - d->n_grams > lag) {
+        recall_gram(d, ++d->n_grams);
     }
 }
 
@@ -451,6 +356,6 @@ neap_status np_detector_feed(np_detector *detector, np_step step)
     follow(detector);
     propose_short(detector);
     propose_by_gram(detector);
-    propose_by_levels(detector);
+    np_detector_propose_by_windows(detector);
     return NEAP_OK;
 }

@@ -32,7 +32,8 @@
  * same size and the same number of events since its malloc. Accesses are not part of it. */
 typedef struct np_step {
     uint64_t key;
-    uint64_t live_hash_delta; /* added to the sum of the live sizes' hashes, modulo 2^64: + for a malloc, - for a free */
+    uint64_t
+        live_hash_delta; /* added to the sum of the live sizes' hashes, modulo 2^64: + for a malloc, - for a free */
     int64_t live_bytes_delta;
 } np_step;
 

@@ -89,10 +89,14 @@ static void for_each_loop(const np_detector *d, tally *t, void (*visit)(tally *,
 
 uint32_t np_detector_epoch(const np_detector *d, const np_run *run, uint64_t *work)
 {
-    tally t = {.begin = run->begin, .end = run->begin + 2 * run->period, .period = run->period};
+    tally t;
     const counter *chosen = NULL;
     int64_t swing = -1;
 
+    t.n = 0; /* the counters need no setting: this is called for every run */
+    t.begin = run->begin;
+    t.end = run->begin + 2 * run->period;
+    t.period = run->period;
     for_each_loop(d, &t, nominate, work);
     for (uint32_t i = 0; i < t.n; i++) {
         t.counters[i].covered = 0;
@@ -102,8 +106,8 @@ uint32_t np_detector_epoch(const np_detector *d, const np_run *run, uint64_t *wo
     }
     for (uint32_t i = 0; i < t.n; i++) {
         const counter *c = &t.counters[i];
-        bool more = !chosen || c->covered > chosen->covered ||
-                    (c->covered == chosen->covered && c->period < chosen->period);
+        bool more =
+            !chosen || c->covered > chosen->covered || (c->covered == chosen->covered && c->period < chosen->period);
         if (c->covered < run->period || !more) {
             continue;
         }

@@ -41,8 +41,9 @@ typedef struct np_track {
 #define NP_TRACKS_MAX 48
 
 #define NP_SHORT 32 /* periods below are counted one by one */
-#define NP_GRAM 64  /* keys in a gram, looked up at every event */
-#define NP_LEVELS 51
+#define NP_GRAM 56  /* keys in a gram, looked up at every event */
+#define NP_LAG 8    /* grams are looked up so many events later, less one, where their table is large */
+#define NP_LEVELS 52
 #define NP_POWERS 1024
 
 struct np_detector {
@@ -51,28 +52,33 @@ struct np_detector {
     np_array(uint64_t) keys;
     np_array(np_point) points; /* n + 1 of them */
 
-    uint64_t small_powers[NP_POWERS];  /* NP_TEXT_BASE to the i-th */
-    np_array(uint64_t) large_powers;   /* NP_TEXT_BASE to the (i * NP_POWERS)-th */
+    uint64_t small_powers[NP_POWERS]; /* NP_TEXT_BASE to the i-th */
+    np_array(uint64_t) large_powers;  /* NP_TEXT_BASE to the (i * NP_POWERS)-th */
 
     uint16_t recent[2 * NP_SHORT]; /* the last NP_SHORT keys, shortened: a ring written twice, so that a window of it is
                                     * contiguous */
     uint16_t matches[NP_SHORT];    /* [NP_SHORT - p]: equal ones in a row at distance p, modulo 2^16 */
 
-    uint64_t gram;         /* rolling hash of the last NP_GRAM keys */
-    uint64_t gram_power;   /* its base to the NP_GRAM-th */
-    np_recall grams;       /* grams seen: where each ended last */
-    uint32_t fresh;        /* where a gram ended last that had not been seen before */
-    np_recall windows;     /* windows of the levels (detect.c): where each ended last */
-    uint32_t asleep;       /* levels not looked at now, from the lowest on */
-    uint32_t wake_below;   /* one of them wakes when a quarter of the answer's length falls below */
-    size_t wake_windows;   /* windows they will enter when they wake */
+    uint64_t gram;              /* rolling hash of the last NP_GRAM keys */
+    uint64_t gram_power;        /* its base to the NP_GRAM-th */
+    uint32_t gram_tags[NP_LAG]; /* of the grams that ended at the last points */
+    uint32_t n_grams;           /* looked up */
+    np_recall grams;            /* grams seen: where each ended last */
+    uint32_t fresh;             /* where a gram ended last that had not been seen before */
+
+    np_recall windows;                  /* windows seen (detect_windows.c): where each ended last */
+    np_recall_entry pending[NP_LEVELS]; /* to be entered there soon */
+    uint32_t n_pending;
+    uint32_t asleep;     /* levels not looked at now, from the lowest on */
+    uint32_t wake_below; /* one of them wakes when a quarter of the answer's length falls below */
+    size_t wake_windows; /* windows they will enter when they wake */
 
     np_track tracks[NP_TRACKS_MAX];
     uint32_t n_tracks;
     uint32_t current; /* index of the track that is the answer, NP_TRACKS_MAX: none */
 
-    np_track best;              /* the best run that has ended; period 0: none */
-    np_array(np_track) loops;   /* runs of NP_LOOP_REPEATS periods or more that have ended, in order of their ends */
+    np_track best;            /* the best run that has ended; period 0: none */
+    np_array(np_track) loops; /* runs of NP_LOOP_REPEATS periods or more that have ended, in order of their ends */
     uint64_t work;
 };
 
@@ -94,6 +100,10 @@ static inline bool np_text_equal(const np_detector *d, uint32_t a, uint32_t b, u
 
 /* The begin of the run of `period` that reaches the present; its last two periods are known to be equal. */
 uint32_t np_detector_find_begin(const np_detector *detector, uint32_t period, uint64_t *work);
+
+/* Looks whether `period` holds at present, and tracks its run if it does. Those below NP_SHORT are left to counters. */
+void np_detector_propose(np_detector *detector, uint32_t period);
+void np_detector_propose_by_windows(np_detector *detector);
 
 /* Whether the live sizes at present are those a period ago, but for a growth that may be a leak: to be judged. */
 bool np_detector_live_may_repeat(const np_detector *detector, uint32_t period);

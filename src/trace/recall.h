@@ -30,6 +30,17 @@ static inline neap_status np_recall_reserve(np_recall *recall, const neap_memory
     return 2 * (recall->n + n_more) <= recall->n_slots ? NEAP_OK : np_recall_grow(recall, memory, n_more);
 }
 
+/* Whether a look into the table is likely to wait for memory. */
+static inline bool np_recall_is_large(const np_recall *recall)
+{
+    return recall->n_slots > (size_t)1 << 17;
+}
+
+static inline void np_recall_prefetch(const np_recall *recall, uint32_t tag)
+{
+    __builtin_prefetch(&recall->entries[tag & (recall->n_slots - 1)], 1);
+}
+
 /* The entry of tag, or the empty one where it would go. There must be room. */
 static inline np_recall_entry *np_recall_find(const np_recall *recall, uint32_t tag)
 {

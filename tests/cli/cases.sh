@@ -67,9 +67,9 @@ check plan-capacity 'neap plan --capacity 44 tiny.csv'
 check plan-capacity-json 'neap plan --capacity 44B --json tiny.csv'
 check plan-capacity-good 'neap plan --solver bestfit --no-baselines --capacity 1kB tiny.csv'
 check plan-offsets 'neap plan --solver bestfit --offsets $OUT/o.csv --no-baselines --json tiny.neap && cat $OUT/o.csv'
-check plan-stdin 'cat tiny.csv | "$NEAP" info --json -'
+check info-stdin 'cat tiny.csv | "$NEAP" info --json -'
 check plan-svg 'neap plan --solver bestfit --no-baselines --svg $OUT/p.svg tiny.neap && head -c 38 $OUT/p.svg'
-check plan-after-dashes 'neap info --json -- tiny.csv'
+check info-after-dashes 'neap info --json -- tiny.csv'
 
 # ---- the picture: whole, well formed, every buffer there, nothing left over
 holds svg-complete 'tail -n 1 $OUT/p.svg | grep -qx "</svg>"'

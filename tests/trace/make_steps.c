@@ -183,7 +183,7 @@ steps steps_make_random(uint64_t seed, size_t n)
 
 struct naive {
     const steps *s;
-    size_t n;             /* fed */
+    size_t n;              /* fed */
     uint64_t sizes[SIZES]; /* the distinct sizes of the whole string */
     size_t n_sizes;
     int32_t (*live)[SIZES]; /* [point][size]: how many more than at the first point */
@@ -272,10 +272,8 @@ static bool live_repeats(const naive *d, size_t begin, size_t p, int64_t *leak)
 static void extend(const naive *d, size_t i, size_t q, size_t *begin, size_t *end)
 {
     const np_step *k = d->s->items;
-    for (*begin = i; *begin > 0 && k[*begin - 1].key == k[*begin - 1 + q].key; --*begin) {
-    }
-    for (*end = i + q; *end < d->n && k[*end].key == k[*end - q].key; ++*end) {
-    }
+    for (*begin = i; *begin > 0 && k[*begin - 1].key == k[*begin - 1 + q].key; --*begin) {}
+    for (*end = i + q; *end < d->n && k[*end].key == k[*end - q].key; ++*end) {}
 }
 
 static uint32_t find_inner(const naive *d, size_t begin, size_t p)
@@ -391,8 +389,8 @@ static np_run longest_inside(const naive *d, size_t q, size_t from, size_t to)
         }
         extend(d, i, q, &b, &e);
         run = (np_run){(uint32_t)b, (uint32_t)e, (uint32_t)q, NEAP_NEVER, 0};
-        if (b < to && e > from && e - b >= 2 * q && live_repeats(d, b, q, &leak) &&
-            !is_multiple(d, b, e, q) && (!best.period || better(&run, &best))) {
+        if (b < to && e > from && e - b >= 2 * q && live_repeats(d, b, q, &leak) && !is_multiple(d, b, e, q) &&
+            (!best.period || better(&run, &best))) {
             best = run;
             best.leak_bytes = leak;
         }
@@ -401,7 +399,7 @@ static np_run longest_inside(const naive *d, size_t q, size_t from, size_t to)
     return best;
 }
 
-void naive_best(naive *d, np_run *best)
+void naive_best(naive *d, np_run *best, np_run *longest)
 {
     np_run run;
     uint32_t inner;
@@ -411,6 +409,7 @@ void naive_best(naive *d, np_run *best)
             *best = run;
         }
     }
+    *longest = *best;
     while (best->period && (inner = find_inner(d, best->begin, best->period)) != 0) {
         *best = longest_inside(d, inner, best->begin, best->end);
     }

@@ -28,6 +28,7 @@ naive *naive_create(const steps *s);
 void naive_free(naive *detector);
 void naive_feed(naive *detector); /* the next of the steps */
 bool naive_current(naive *detector, np_run *run);
-void naive_best(naive *detector, np_run *run);
+/* `longest`: the longest run, where `best` may be of its iterations. */
+void naive_best(naive *detector, np_run *best, np_run *longest);
 
 #endif

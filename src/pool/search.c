@@ -1,0 +1,412 @@
+#include "pool/search.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/parallel.h"
+#include "base/rng.h"
+#include "pool/fit.h"
+#include "pool/reorder.h"
+#include "pool/skyline.h"
+
+enum {
+    N_LANES = 4,             /* attempts of a round after the first; each keeps what it learned for the next */
+    MAX_ATTEMPTS = 16,
+    MAX_SKYLINE_WEIGHT = 1 << 21,
+    REORDERED_ITEMS = 200000, /* placed by one attempt, about */
+    LEAST_NODES = 1000,
+};
+
+typedef enum attempt_kind { ATTEMPT_FIT, ATTEMPT_SKYLINE, ATTEMPT_REORDER } attempt_kind;
+
+typedef struct attempt {
+    attempt_kind kind;
+    np_order order;
+    np_fit_rule fit_rule;       /* ATTEMPT_FIT */
+    np_skyline_rule sky_rule;   /* ATTEMPT_SKYLINE */
+    bool proves;                /* ATTEMPT_SKYLINE: a complete search */
+    uint64_t capacity;          /* ATTEMPT_SKYLINE, ATTEMPT_REORDER: what to aim at */
+    uint64_t max_nodes;
+    double noise;               /* of the order, 0 to 1 */
+    neap_status status;         /* what came out */
+    uint64_t height;            /* UINT64_MAX: nothing */
+    bool impossible;            /* proved that the capacity is too small */
+} attempt;
+
+typedef struct lane {
+    np_skyline *skyline;
+    np_reorder reorder;
+    bool has_reorder;
+    uint64_t *offsets; /* what its last successful attempt found */
+    double *preference;
+    uint32_t *order;
+    np_rng rng;
+} lane;
+
+typedef struct search {
+    const np_sections *sections;
+    const np_part *part;
+    const np_search_options *options;
+    uint64_t goal;
+    uint64_t bound;
+    uint64_t best;              /* height; UINT64_MAX before the first */
+    uint64_t *best_offsets;
+    bool use_skylines;
+    bool is_first_round;
+    attempt attempts[MAX_ATTEMPTS];
+    unsigned n_attempts;
+    lane lanes[MAX_ATTEMPTS];
+    atomic_uint first_success;  /* the lowest attempt of the round that reached the goal; later ones stop */
+} search;
+
+typedef struct attempt_stop {
+    search *search;
+    unsigned index;
+} attempt_stop;
+
+static bool should_stop(void *user)
+{
+    const attempt_stop *stop = user;
+    if (stop->index > atomic_load(&stop->search->first_success)) {
+        return true;
+    }
+    /* The very first attempt ends whatever the time: there must be some plan. */
+    return !(stop->search->is_first_round && stop->index == 0) && np_clock_ns() > stop->search->options->deadline_ns;
+}
+
+/* ---- attempts ---- */
+
+static uint64_t height_of(const search *s, const uint64_t *offsets)
+{
+    uint64_t height = 0;
+    for (uint32_t i = 0; i < s->part->n_items; i++) {
+        uint64_t end = offsets[i] + s->sections->items.items[s->part->first_item + i].size;
+        height = end > height ? end : height;
+    }
+    return height;
+}
+
+static neap_status lane_scratch(const search *s, lane *own)
+{
+    const neap_memory *memory = s->sections->memory;
+    size_t n = s->part->n_items;
+    if (!own->offsets) {
+        own->offsets = np_memory_alloc(memory, n, sizeof *own->offsets);
+    }
+    if (!own->order) {
+        own->order = np_memory_alloc(memory, n, sizeof *own->order);
+    }
+    return own->offsets && own->order ? NEAP_OK : NEAP_NO_MEMORY;
+}
+
+static neap_status attempt_fit(search *s, attempt *try, lane *own, const np_stop *stop)
+{
+    np_occupied occupied;
+    neap_status status = np_fit_order(s->sections, s->part, try->order, own->order);
+    if (status == NEAP_OK) {
+        status = np_occupied_init(&occupied, s->sections->memory, s->sections->n_sections);
+    }
+    if (status != NEAP_OK) {
+        return status;
+    }
+    status = np_fit_place(s->sections, s->part, own->order, try->fit_rule, stop, &occupied, own->offsets, &try->height);
+    np_occupied_free(&occupied);
+    return status;
+}
+
+/* Preferences from an order: its ranks, disturbed by noise. */
+static neap_status prefer(const search *s, const attempt *try, lane *own)
+{
+    uint32_t n = s->part->n_items;
+    neap_status status;
+    if (!own->preference) {
+        own->preference = np_memory_alloc(s->sections->memory, n, sizeof *own->preference);
+        if (!own->preference) {
+            return NEAP_NO_MEMORY;
+        }
+    }
+    status = np_fit_order(s->sections, s->part, try->order, own->order);
+    for (uint32_t rank = 0; rank < n && status == NEAP_OK; rank++) {
+        double shift = try->noise * (np_rng_unit(&own->rng) - 0.5) * (double)n;
+        own->preference[own->order[rank] - s->part->first_item] = shift - (double)rank;
+    }
+    return status;
+}
+
+static neap_status attempt_skyline(search *s, attempt *try, lane *own, const np_stop *stop)
+{
+    np_skyline_query query = {.capacity = try->capacity, .rule = try->sky_rule, .leaps = !try->proves, .stop = stop};
+    np_skyline_answer answer;
+    neap_status status = NEAP_OK;
+    if (!own->skyline) {
+        status = np_skyline_create(s->sections, s->part, &own->skyline);
+    }
+    if (status == NEAP_OK) {
+        status = prefer(s, try, own);
+    }
+    if (status != NEAP_OK) {
+        return status;
+    }
+    query.preference = own->preference;
+    query.max_nodes = try->max_nodes;
+    status = np_skyline_search(own->skyline, &query, own->offsets, &answer);
+    if (status == NEAP_OK && answer == NP_SKYLINE_PLACED) {
+        try->height = height_of(s, own->offsets);
+    }
+    try->impossible = status == NEAP_OK && answer == NP_SKYLINE_IMPOSSIBLE;
+    return status;
+}
+
+static neap_status attempt_reorder(search *s, attempt *try, lane *own, const np_stop *stop)
+{
+    uint32_t n_steps = REORDERED_ITEMS / s->part->n_items + 1;
+    neap_status status = NEAP_OK;
+    if (!own->has_reorder) {
+        status = np_reorder_init(&own->reorder, s->sections, s->part, try->order, np_rng_next(&own->rng));
+        own->has_reorder = status == NEAP_OK;
+    }
+    for (uint32_t i = 0; i < n_steps && status == NEAP_OK && try->height > try->capacity && !np_stop_asked(stop); i++) {
+        uint64_t height;
+        status = np_reorder_step(&own->reorder, try->capacity, stop, &height);
+        if (status == NEAP_OK && height < try->height) {
+            try->height = height;
+            memcpy(own->offsets, own->reorder.offsets, s->part->n_items * sizeof *own->offsets);
+        }
+    }
+    return status;
+}
+
+static void run_attempt(void *user, unsigned index)
+{
+    search *s = user;
+    attempt *try = &s->attempts[index];
+    lane *own = &s->lanes[index];
+    attempt_stop stop_user = {s, index};
+    np_stop stop = {should_stop, &stop_user};
+
+    try->height = UINT64_MAX;
+    try->impossible = false;
+    if (should_stop(&stop_user)) {
+        try->status = NEAP_OK;
+        return;
+    }
+    try->status = lane_scratch(s, own);
+    if (try->status == NEAP_OK) {
+        switch (try->kind) {
+        case ATTEMPT_FIT:
+            try->status = attempt_fit(s, try, own, &stop);
+            break;
+        case ATTEMPT_SKYLINE:
+            try->status = attempt_skyline(s, try, own, &stop);
+            break;
+        case ATTEMPT_REORDER:
+            try->status = attempt_reorder(s, try, own, &stop);
+            break;
+        }
+    }
+    if (try->status == NEAP_OK && try->height <= s->goal) {
+        unsigned lowest = atomic_load(&s->first_success);
+        while (index < lowest && !atomic_compare_exchange_weak(&s->first_success, &lowest, index)) {
+        }
+    }
+}
+
+/* ---- rounds ---- */
+
+static void first_round(search *s)
+{
+    /* What is most often the best comes first: on a large part the others are not waited for. */
+    static const struct {
+        np_order order;
+        np_fit_rule rule;
+    } fits[] = {
+        {NP_ORDER_LOAD, NP_FIT_FIRST},        {NP_ORDER_SIZE, NP_FIT_FIRST}, {NP_ORDER_LOAD_LENGTH, NP_FIT_FIRST},
+        {NP_ORDER_SIZE_LENGTH, NP_FIT_FIRST}, {NP_ORDER_AREA, NP_FIT_FIRST}, {NP_ORDER_LENGTH, NP_FIT_FIRST},
+        {NP_ORDER_LENGTH_SIZE, NP_FIT_FIRST}, {NP_ORDER_SIZE, NP_FIT_BEST},  {NP_ORDER_BEGIN, NP_FIT_BEST},
+    };
+    s->n_attempts = sizeof fits / sizeof *fits;
+    for (unsigned i = 0; i < s->n_attempts; i++) {
+        s->attempts[i] = (attempt){.kind = ATTEMPT_FIT, .order = fits[i].order, .fit_rule = fits[i].rule};
+    }
+}
+
+/* 1 1 2 1 1 2 4 1 1 2 1 1 2 4 8 ...: budgets for restarts when nothing is known of how long is needed. */
+static uint64_t luby(uint64_t i)
+{
+    uint64_t k = 1;
+    while (((uint64_t)1 << k) - 1 < i) {
+        k++;
+    }
+    while (((uint64_t)1 << k) - 1 != i) {
+        i -= ((uint64_t)1 << (k - 1)) - 1;
+        for (k = 1; ((uint64_t)1 << k) - 1 < i; k++) {
+        }
+    }
+    return (uint64_t)1 << (k - 1);
+}
+
+/* Somewhere between the goal and what was found: a part of the way down. */
+static uint64_t between(const search *s, unsigned round)
+{
+    static const double ways[] = {0.5, 0.25, 0.75, 0.125};
+    uint64_t way = (uint64_t)((double)(s->best - s->goal) * ways[round % 4]);
+    return s->best - (way > 0 ? way : 1);
+}
+
+static attempt skyline_attempt(search *s, unsigned round, unsigned number)
+{
+    static const np_order orders[] = {NP_ORDER_LENGTH, NP_ORDER_AREA, NP_ORDER_SIZE, NP_ORDER_LOAD_LENGTH};
+    static const np_skyline_rule rules[] = {NP_SKYLINE_TIGHTEST, NP_SKYLINE_FEWEST, NP_SKYLINE_LOWEST};
+    uint64_t least = 2 * (uint64_t)s->part->n_items;
+    attempt try = {.kind = ATTEMPT_SKYLINE, .order = NP_ORDER_LENGTH, .capacity = s->goal};
+    double noise = np_rng_unit(&s->lanes[number].rng);
+
+    try.max_nodes = (least > LEAST_NODES ? least : LEAST_NODES) * luby(round);
+    try.noise = round == 1 ? 0 : 0.02 + 0.5 * noise * noise;
+    switch (number) {
+    case 0:
+        try.sky_rule = NP_SKYLINE_LOWEST;
+        break;
+    case 1:
+        try.sky_rule = NP_SKYLINE_FAILING;
+        try.order = orders[(round - 1) % 3];
+        break;
+    case 2:
+        try.sky_rule = rules[round % 3];
+        try.order = orders[(round / 3) % 4];
+        break;
+    default:
+        try.sky_rule = rules[round % 3];
+        try.order = orders[(round / 3) % 4];
+        try.proves = round % 2 == 1;
+        if (s->best != UINT64_MAX && round > 2) {
+            try.capacity = try.proves ? s->best - 1 : between(s, round / 2);
+        }
+        break;
+    }
+    if (number == 2 && round > 8 && s->best != UINT64_MAX) {
+        try.capacity = between(s, round);
+    }
+    return try;
+}
+
+static void later_round(search *s, unsigned round)
+{
+    static const np_order orders[N_LANES] = {NP_ORDER_LOAD, NP_ORDER_SIZE, NP_ORDER_SIZE_LENGTH, NP_ORDER_LOAD_LENGTH};
+    s->n_attempts = N_LANES;
+    for (unsigned i = 0; i < N_LANES; i++) {
+        if (s->use_skylines) {
+            s->attempts[i] = skyline_attempt(s, round, i);
+        } else {
+            s->attempts[i] = (attempt){.kind = ATTEMPT_REORDER, .order = orders[i], .capacity = s->goal};
+        }
+    }
+}
+
+static void name_attempt(const attempt *try, char *name, size_t n)
+{
+    static const char *const rules[] = {"fewest", "lowest", "tightest", "failing"};
+    switch (try->kind) {
+    case ATTEMPT_FIT:
+        (void)snprintf(name, n, "%s-fit by %s", try->fit_rule == NP_FIT_FIRST ? "first" : "best",
+                       np_order_name(try->order));
+        break;
+    case ATTEMPT_SKYLINE:
+        (void)snprintf(name, n, "skyline, %s, by %s", rules[try->sky_rule], np_order_name(try->order));
+        break;
+    case ATTEMPT_REORDER:
+        (void)snprintf(name, n, "reordered first-fit by %s", np_order_name(try->order));
+        break;
+    }
+}
+
+/* Takes what the round brought, lowest attempts first. */
+static neap_status finish_round(search *s, np_search_result *result)
+{
+    for (unsigned i = 0; i < s->n_attempts; i++) {
+        const attempt *try = &s->attempts[i];
+        if (try->status != NEAP_OK) {
+            return try->status;
+        }
+        if (try->impossible && try->capacity + 1 > s->bound) {
+            s->bound = try->capacity + 1;
+            s->goal = s->bound > s->goal ? s->bound : s->goal;
+        }
+        if (try->height < s->best) {
+            s->best = try->height;
+            memcpy(s->best_offsets, s->lanes[i].offsets, s->part->n_items * sizeof *s->best_offsets);
+            name_attempt(try, result->found_by, sizeof result->found_by);
+        }
+        if (i == atomic_load(&s->first_success)) {
+            break; /* what came after it was cut short, or would have been */
+        }
+    }
+    return NEAP_OK;
+}
+
+static void free_lanes(search *s)
+{
+    const neap_memory *memory = s->sections->memory;
+    size_t n = s->part->n_items;
+    for (unsigned i = 0; i < MAX_ATTEMPTS; i++) {
+        lane *own = &s->lanes[i];
+        np_skyline_free(own->skyline);
+        if (own->has_reorder) {
+            np_reorder_free(&own->reorder);
+        }
+        np_memory_free(memory, own->offsets, n, sizeof *own->offsets);
+        np_memory_free(memory, own->preference, n, sizeof *own->preference);
+        np_memory_free(memory, own->order, n, sizeof *own->order);
+    }
+}
+
+static neap_status run_rounds(search *s, np_search_result *result)
+{
+    const np_search_options *options = s->options;
+    for (unsigned round = 0; s->best > s->goal; round++) {
+        neap_status status;
+        s->is_first_round = round == 0;
+        atomic_store(&s->first_success, MAX_ATTEMPTS);
+        if (round == 0) {
+            first_round(s);
+        } else {
+            later_round(s, round);
+        }
+        np_parallel_for(options->n_threads, s->n_attempts, run_attempt, s);
+        status = finish_round(s, result);
+        if (status != NEAP_OK) {
+            return status;
+        }
+        if (np_clock_ns() > options->deadline_ns ||
+            (options->progress && !options->progress(options->progress_user, s->best, s->bound))) {
+            break;
+        }
+    }
+    return NEAP_OK;
+}
+
+neap_status np_search_part(const np_sections *sections, const np_part *part, const np_search_options *options,
+                           uint64_t *offsets, np_search_result *result)
+{
+    search s = {.sections = sections, .part = part, .options = options, .best = UINT64_MAX, .best_offsets = offsets};
+    np_search_result found = {0};
+    neap_status status;
+
+    s.bound = part->load;
+    s.goal = options->goal > part->load ? options->goal : part->load;
+    s.use_skylines = np_skyline_weight(sections, part) <= MAX_SKYLINE_WEIGHT;
+    for (unsigned i = 0; i < MAX_ATTEMPTS; i++) {
+        s.lanes[i].rng = np_rng_make(options->seed * MAX_ATTEMPTS + i);
+    }
+    status = run_rounds(&s, &found);
+    free_lanes(&s);
+    if (status == NEAP_OK) {
+        found.height = s.best;
+        found.bound = s.bound;
+        *result = found;
+    }
+    return status;
+}

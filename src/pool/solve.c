@@ -1,0 +1,236 @@
+#include "pool/solve.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/parallel.h"
+#include "base/status.h"
+#include "pool/check.h"
+#include "pool/fit.h"
+#include "pool/search.h"
+
+typedef struct solving {
+    const np_problem *problem;
+    const np_solve_options *options;
+    const np_sections *sections;
+    uint64_t *item_offsets; /* above the base */
+    uint64_t begin_ns;
+    uint64_t height;        /* of the parts placed so far, above the base */
+    uint64_t bound;         /* likewise */
+    char found_by[48];
+} solving;
+
+void np_solution_free(np_solution *solution)
+{
+    np_memory_free(solution->memory, solution->offsets, solution->n_offsets, sizeof *solution->offsets);
+    *solution = (np_solution){0};
+}
+
+/* The paper's pool, part by part. */
+static neap_status place_greedily(solving *s, np_fit_rule rule)
+{
+    const np_sections *sections = s->sections;
+    const neap_memory *memory = sections->memory;
+    uint32_t *order = np_memory_alloc(memory, sections->items.n, sizeof *order);
+    np_occupied occupied;
+    neap_status status;
+    if (!order) {
+        return NEAP_NO_MEMORY;
+    }
+    status = np_occupied_init(&occupied, memory, sections->n_sections);
+    for (size_t p = 0; p < sections->parts.n && status == NEAP_OK; p++) {
+        const np_part *part = &sections->parts.items[p];
+        uint64_t height = 0;
+        status = np_fit_order(sections, part, NP_ORDER_SIZE, order);
+        if (status == NEAP_OK) { /* parts share no section, so one index serves them all */
+            status = np_fit_place(sections, part, order, rule, NULL, &occupied, &s->item_offsets[part->first_item],
+                                  &height);
+        }
+        s->height = height > s->height ? height : s->height;
+    }
+    s->bound = sections->load;
+    (void)snprintf(s->found_by, sizeof s->found_by, "%s-fit by size", rule == NP_FIT_FIRST ? "first" : "best");
+    np_occupied_free(&occupied);
+    np_memory_free(memory, order, sections->items.n, sizeof *order);
+    return status;
+}
+
+static bool report_progress(void *user, uint64_t height, uint64_t bound)
+{
+    const solving *s = user;
+    const np_solve_options *options = s->options;
+    uint64_t unit = s->problem->unit;
+    height = height > s->height ? height : s->height;
+    bound = bound > s->sections->load ? bound : s->sections->load;
+    return options->progress(options->progress_user, 1e-9 * (double)(np_clock_ns() - s->begin_ns),
+                             (height + s->sections->base) * unit, (bound + s->sections->base) * unit);
+}
+
+/* Parts of the highest load first: what they need, the others may use too. */
+static void rank_parts(const np_sections *sections, uint32_t *ranked)
+{
+    for (uint32_t p = 0; p < sections->parts.n; p++) {
+        uint32_t at = p;
+        while (at > 0 && sections->parts.items[ranked[at - 1]].load < sections->parts.items[p].load) {
+            ranked[at] = ranked[at - 1];
+            at--;
+            if (p - at > 64) { /* enough: only the highest ones matter for the order */
+                break;
+            }
+        }
+        ranked[at] = p;
+    }
+}
+
+static neap_status place_by_search(solving *s)
+{
+    const np_sections *sections = s->sections;
+    const np_solve_options *options = s->options;
+    uint32_t *ranked = np_memory_alloc(sections->memory, sections->parts.n, sizeof *ranked);
+    np_search_options part_options = {.seed = options->seed, .n_threads = options->n_threads};
+    neap_status status = NEAP_OK;
+    if (!ranked) {
+        return NEAP_NO_MEMORY;
+    }
+    rank_parts(sections, ranked);
+    s->bound = sections->load;
+    part_options.deadline_ns = s->begin_ns + (uint64_t)(options->seconds * 1e9);
+    if (options->progress) {
+        part_options.progress = report_progress;
+        part_options.progress_user = s;
+    }
+    for (size_t p = 0; p < sections->parts.n && status == NEAP_OK; p++) {
+        const np_part *part = &sections->parts.items[ranked[p]];
+        np_search_result result;
+        part_options.goal = s->height > sections->load ? s->height : sections->load;
+        status = np_search_part(sections, part, &part_options, &s->item_offsets[part->first_item], &result);
+        if (status != NEAP_OK) {
+            break;
+        }
+        if (result.height > s->height) {
+            s->height = result.height;
+            memcpy(s->found_by, result.found_by, sizeof s->found_by);
+        }
+        s->bound = result.bound > s->bound ? result.bound : s->bound;
+    }
+    np_memory_free(sections->memory, ranked, sections->parts.n, sizeof *ranked);
+    return status;
+}
+
+static void gather_offsets(const solving *s, uint64_t *offsets)
+{
+    uint64_t at = 0;
+    for (size_t i = 0; i < s->sections->everywhere.n; i++) {
+        uint32_t buffer = s->sections->everywhere.items[i];
+        offsets[buffer] = at;
+        at += s->problem->buffers.items[buffer].size;
+    }
+    for (size_t i = 0; i < s->sections->items.n; i++) {
+        offsets[s->sections->items.items[i].buffer] = s->sections->base + s->item_offsets[i];
+    }
+}
+
+/* The fixed buffers alone must fit: no solver can mend that. */
+static neap_status check_fixed(const np_problem *problem, neap_error *error)
+{
+    np_problem fixed;
+    uint32_t *from = np_memory_alloc(problem->memory, problem->buffers.n, sizeof *from);
+    uint64_t *offsets = np_memory_alloc(problem->memory, problem->buffers.n, sizeof *offsets);
+    np_check_result result = {.verdict = NP_CHECK_RIGHT};
+    neap_status status = from && offsets ? NEAP_OK : NEAP_NO_MEMORY;
+
+    np_problem_init(&fixed, problem->memory, 1, problem->n_times);
+    for (uint32_t i = 0; i < problem->buffers.n && status == NEAP_OK; i++) {
+        const np_buffer *buffer = &problem->buffers.items[i];
+        if (buffer->fixed != NEAP_NO_OFFSET) {
+            from[fixed.buffers.n] = i;
+            offsets[fixed.buffers.n] = buffer->fixed;
+            status = np_problem_add(&fixed, buffer->size, buffer->fixed,
+                                    &problem->pieces.items[buffer->first_piece], buffer->n_pieces);
+        }
+    }
+    if (status == NEAP_OK) {
+        status = np_check(&fixed, offsets, UINT64_MAX, &result);
+    }
+    if (status == NEAP_OK && result.verdict != NP_CHECK_RIGHT) {
+        status = np_fail(error, NEAP_BAD_INPUT, "fixed buffers %u and %u overlap", from[result.buffer],
+                         from[result.other]);
+    }
+    np_problem_free(&fixed);
+    np_memory_free(problem->memory, from, problem->buffers.n, sizeof *from);
+    np_memory_free(problem->memory, offsets, problem->buffers.n, sizeof *offsets);
+    return status;
+}
+
+/* Gathers, checks, and only then hands over. */
+static neap_status finish(const solving *s, neap_error *error, np_solution *solution)
+{
+    np_solution made = {.memory = s->problem->memory, .n_offsets = s->problem->buffers.n};
+    np_check_result verdict;
+    neap_status status;
+    made.offsets = np_memory_alloc(made.memory, made.n_offsets, sizeof *made.offsets);
+    if (!made.offsets) {
+        return NEAP_NO_MEMORY;
+    }
+    gather_offsets(s, made.offsets);
+    made.height = s->sections->base + s->height;
+    made.load = s->sections->base + s->sections->load;
+    made.bound = s->sections->base + s->bound;
+    memcpy(made.found_by, s->found_by, sizeof made.found_by);
+    status = np_check(s->problem, made.offsets, made.height, &verdict);
+    if (status == NEAP_OK && verdict.verdict != NP_CHECK_RIGHT) {
+        status = np_fail(error, NEAP_INTERNAL, "the plan was refused by the checker: buffer %u, verdict %d",
+                         verdict.buffer, (int)verdict.verdict);
+    }
+    if (status == NEAP_OK && made.bound > made.height) {
+        status = np_fail(error, NEAP_INTERNAL, "a proven bound is above a plan that passed the checker");
+    }
+    if (status != NEAP_OK) {
+        np_solution_free(&made);
+        return status;
+    }
+    *solution = made;
+    return NEAP_OK;
+}
+
+neap_status np_solve(const np_problem *problem, const np_solve_options *options, neap_error *error,
+                     np_solution *solution)
+{
+    solving s = {.problem = problem, .options = options, .begin_ns = np_clock_ns()};
+    np_sections sections;
+    neap_status status = np_sections_make(problem, &sections);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    s.sections = &sections;
+    if (sections.has_fixed) {
+        status = check_fixed(problem, error);
+    }
+    s.item_offsets = np_memory_alloc(problem->memory, sections.items.n, sizeof *s.item_offsets);
+    if (status == NEAP_OK && !s.item_offsets) {
+        status = NEAP_NO_MEMORY;
+    }
+    if (status == NEAP_OK) {
+        switch (options->solver) {
+        case NEAP_SOLVER_SEARCH:
+            status = place_by_search(&s);
+            break;
+        case NEAP_SOLVER_BESTFIT:
+            status = place_greedily(&s, NP_FIT_BEST);
+            break;
+        case NEAP_SOLVER_FIRSTFIT:
+            status = place_greedily(&s, NP_FIT_FIRST);
+            break;
+        default:
+            status = np_fail(error, NEAP_BAD_ARGUMENT, "unknown solver");
+            break;
+        }
+    }
+    if (status == NEAP_OK) {
+        status = finish(&s, error, solution);
+    }
+    np_memory_free(problem->memory, s.item_offsets, sections.items.n, sizeof *s.item_offsets);
+    np_sections_free(&sections);
+    return status;
+}
