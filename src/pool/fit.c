@@ -117,29 +117,43 @@ static double rank_of(const np_sections *sections, const np_part *part, const np
     return 0;
 }
 
-neap_status np_fit_order(const np_sections *sections, const np_part *part, np_order order, uint32_t *items)
+neap_status np_fit_ranks(const np_sections *sections, const np_part *part, np_order order, double *ranks)
 {
     const neap_memory *memory = sections->memory;
     size_t n_maxima = 2 * (size_t)(part->sections.end - part->sections.begin);
-    ranked *ranks = np_memory_alloc(memory, part->n_items, sizeof *ranks);
     double *maxima = np_memory_alloc_zero(memory, n_maxima, sizeof *maxima);
-    neap_status status = ranks && maxima ? NEAP_OK : NEAP_NO_MEMORY;
+    if (!maxima) {
+        return NEAP_NO_MEMORY;
+    }
+    load_maxima(sections, part, maxima);
+    for (uint32_t i = 0; i < part->n_items; i++) {
+        ranks[i] = rank_of(sections, part, &sections->items.items[part->first_item + i], order, maxima);
+    }
+    np_memory_free(memory, maxima, n_maxima, sizeof *maxima);
+    return NEAP_OK;
+}
+
+neap_status np_fit_order(const np_sections *sections, const np_part *part, np_order order, uint32_t *items)
+{
+    const neap_memory *memory = sections->memory;
+    size_t n = part->n_items;
+    double *ranks = np_memory_alloc(memory, n, sizeof *ranks);
+    ranked *sorted = np_memory_alloc(memory, n, sizeof *sorted);
+    neap_status status = ranks && sorted ? np_fit_ranks(sections, part, order, ranks) : NEAP_NO_MEMORY;
 
     if (status == NEAP_OK) {
-        load_maxima(sections, part, maxima);
-        for (uint32_t i = 0; i < part->n_items; i++) {
+        for (uint32_t i = 0; i < n; i++) {
             const np_item *item = &sections->items.items[part->first_item + i];
-            double rank = rank_of(sections, part, item, order, maxima);
             uint64_t tie = order == NP_ORDER_LOAD_LENGTH ? item->n_sections : item->size;
-            ranks[i] = (ranked){rank, tie, part->first_item + i};
+            sorted[i] = (ranked){ranks[i], tie, part->first_item + i};
         }
-        qsort(ranks, part->n_items, sizeof *ranks, compare_ranked);
-        for (uint32_t i = 0; i < part->n_items; i++) {
-            items[i] = ranks[i].item;
+        qsort(sorted, n, sizeof *sorted, compare_ranked);
+        for (size_t i = 0; i < n; i++) {
+            items[i] = sorted[i].item;
         }
     }
-    np_memory_free(memory, ranks, part->n_items, sizeof *ranks);
-    np_memory_free(memory, maxima, n_maxima, sizeof *maxima);
+    np_memory_free(memory, ranks, n, sizeof *ranks);
+    np_memory_free(memory, sorted, n, sizeof *sorted);
     return status;
 }
 

@@ -30,6 +30,9 @@ typedef enum np_order {
 
 const char *np_order_name(np_order order);
 
+/* What the order goes by, for each item of the part, highest first; ties not broken. */
+neap_status np_fit_ranks(const np_sections *sections, const np_part *part, np_order order, double *ranks);
+
 /* The items of a part in that order (indices into sections->items); ties by size (but for the last but one), then in the problem's order. */
 neap_status np_fit_order(const np_sections *sections, const np_part *part, np_order order, uint32_t *items);
 

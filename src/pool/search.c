@@ -15,9 +15,11 @@
 enum {
     N_LANES = 4,             /* attempts of a round after the first; each keeps what it learned for the next */
     MAX_ATTEMPTS = 16,
-    MAX_SKYLINE_WEIGHT = 1 << 21,
+    MAX_SKYLINE_WEIGHT = 1 << 21, /* words a lane */
+    MANY_ITEMS = 4000,
     REORDERED_ITEMS = 200000, /* placed by one attempt, about */
     LEAST_NODES = 1000,
+    FIRST_SKYLINE_ROUNDS = 3,
 };
 
 typedef enum attempt_kind { ATTEMPT_FIT, ATTEMPT_SKYLINE, ATTEMPT_REORDER } attempt_kind;
@@ -54,11 +56,12 @@ typedef struct search {
     uint64_t bound;
     uint64_t best;              /* height; UINT64_MAX before the first */
     uint64_t *best_offsets;
-    bool use_skylines;
+    unsigned first_skyline;     /* lanes from here on search skylines, those before it reorder */
     bool is_first_round;
     attempt attempts[MAX_ATTEMPTS];
     unsigned n_attempts;
     lane lanes[MAX_ATTEMPTS];
+    np_order best_orders[N_LANES];
     atomic_uint first_success;  /* the lowest attempt of the round that reached the goal; later ones stop */
 } search;
 
@@ -117,10 +120,11 @@ static neap_status attempt_fit(search *s, attempt *try, lane *own, const np_stop
     return status;
 }
 
-/* Preferences from an order: its ranks, disturbed by noise. */
+/* Preferences from an order: what it goes by, disturbed by noise; ties by size. */
 static neap_status prefer(const search *s, const attempt *try, lane *own)
 {
     uint32_t n = s->part->n_items;
+    double load = (double)s->part->load;
     neap_status status;
     if (!own->preference) {
         own->preference = np_memory_alloc(s->sections->memory, n, sizeof *own->preference);
@@ -128,10 +132,11 @@ static neap_status prefer(const search *s, const attempt *try, lane *own)
             return NEAP_NO_MEMORY;
         }
     }
-    status = np_fit_order(s->sections, s->part, try->order, own->order);
-    for (uint32_t rank = 0; rank < n && status == NEAP_OK; rank++) {
-        double shift = try->noise * (np_rng_unit(&own->rng) - 0.5) * (double)n;
-        own->preference[own->order[rank] - s->part->first_item] = shift - (double)rank;
+    status = np_fit_ranks(s->sections, s->part, try->order, own->preference);
+    for (uint32_t i = 0; i < n && status == NEAP_OK; i++) {
+        double tie = (double)s->sections->items.items[s->part->first_item + i].size / load;
+        double shift = try->noise * (np_rng_unit(&own->rng) - 0.5);
+        own->preference[i] = (own->preference[i] + 0.001 * tie) * (1 + shift);
     }
     return status;
 }
@@ -218,14 +223,14 @@ static void run_attempt(void *user, unsigned index)
 
 static void first_round(search *s)
 {
-    /* What is most often the best comes first: on a large part the others are not waited for. */
+    /* What is quick and often the best comes first: on a large part the others may not end in time. */
     static const struct {
         np_order order;
         np_fit_rule rule;
     } fits[] = {
-        {NP_ORDER_LOAD, NP_FIT_FIRST},        {NP_ORDER_SIZE, NP_FIT_FIRST}, {NP_ORDER_LOAD_LENGTH, NP_FIT_FIRST},
-        {NP_ORDER_SIZE_LENGTH, NP_FIT_FIRST}, {NP_ORDER_AREA, NP_FIT_FIRST}, {NP_ORDER_LENGTH, NP_FIT_FIRST},
-        {NP_ORDER_LENGTH_SIZE, NP_FIT_FIRST}, {NP_ORDER_SIZE, NP_FIT_BEST},  {NP_ORDER_BEGIN, NP_FIT_BEST},
+        {NP_ORDER_LOAD_LENGTH, NP_FIT_FIRST}, {NP_ORDER_LOAD, NP_FIT_FIRST},        {NP_ORDER_LENGTH, NP_FIT_FIRST},
+        {NP_ORDER_SIZE, NP_FIT_FIRST},        {NP_ORDER_SIZE_LENGTH, NP_FIT_FIRST}, {NP_ORDER_AREA, NP_FIT_FIRST},
+        {NP_ORDER_LENGTH_SIZE, NP_FIT_FIRST}, {NP_ORDER_SIZE, NP_FIT_BEST},         {NP_ORDER_BEGIN, NP_FIT_BEST},
     };
     s->n_attempts = sizeof fits / sizeof *fits;
     for (unsigned i = 0; i < s->n_attempts; i++) {
@@ -256,38 +261,35 @@ static uint64_t between(const search *s, unsigned round)
     return s->best - (way > 0 ? way : 1);
 }
 
+/* The rules and orders in turn that solve most in the first rounds; after those, anything goes. */
 static attempt skyline_attempt(search *s, unsigned round, unsigned number)
 {
-    static const np_order orders[] = {NP_ORDER_LENGTH, NP_ORDER_AREA, NP_ORDER_SIZE, NP_ORDER_LOAD_LENGTH};
-    static const np_skyline_rule rules[] = {NP_SKYLINE_TIGHTEST, NP_SKYLINE_FEWEST, NP_SKYLINE_LOWEST};
+    static const np_skyline_rule first_rules[N_LANES] = {NP_SKYLINE_LOWEST, NP_SKYLINE_FAILING, NP_SKYLINE_FEWEST,
+                                                         NP_SKYLINE_TIGHTEST};
+    static const np_skyline_rule rules[] = {NP_SKYLINE_FEWEST, NP_SKYLINE_FEWEST, NP_SKYLINE_FAILING,
+                                            NP_SKYLINE_LOWEST, NP_SKYLINE_TIGHTEST};
+    static const np_order orders[] = {NP_ORDER_LENGTH, NP_ORDER_AREA, NP_ORDER_SIZE};
+    np_rng *rng = &s->lanes[number].rng;
     uint64_t least = 2 * (uint64_t)s->part->n_items;
-    attempt try = {.kind = ATTEMPT_SKYLINE, .order = NP_ORDER_LENGTH, .capacity = s->goal};
-    double noise = np_rng_unit(&s->lanes[number].rng);
+    attempt try = {.kind = ATTEMPT_SKYLINE, .capacity = s->goal};
 
     try.max_nodes = (least > LEAST_NODES ? least : LEAST_NODES) * luby(round);
-    try.noise = round == 1 ? 0 : 0.02 + 0.5 * noise * noise;
-    switch (number) {
-    case 0:
-        try.sky_rule = NP_SKYLINE_LOWEST;
-        break;
-    case 1:
-        try.sky_rule = NP_SKYLINE_FAILING;
-        try.order = orders[(round - 1) % 3];
-        break;
-    case 2:
-        try.sky_rule = rules[round % 3];
-        try.order = orders[(round / 3) % 4];
-        break;
-    default:
-        try.sky_rule = rules[round % 3];
-        try.order = orders[(round / 3) % 4];
-        try.proves = round % 2 == 1;
-        if (s->best != UINT64_MAX && round > 2) {
-            try.capacity = try.proves ? s->best - 1 : between(s, round / 2);
+    if (round <= FIRST_SKYLINE_ROUNDS) {
+        try.sky_rule = first_rules[number];
+        try.order = orders[(number + round - 1) % 3];
+        try.noise = round == 1 ? 0 : 0.3;
+        if (number == 0) {
+            try.order = NP_ORDER_LENGTH;
         }
-        break;
+    } else {
+        try.sky_rule = rules[np_rng_below(rng, sizeof rules / sizeof *rules)];
+        try.order = orders[np_rng_below(rng, 3)];
+        try.noise = 0.1 + 0.8 * np_rng_unit(rng);
     }
-    if (number == 2 && round > 8 && s->best != UINT64_MAX) {
+    if (number == N_LANES - 1) { /* proves now and then, and goes down in smaller steps */
+        try.proves = round % 3 == 1;
+        try.capacity = try.proves ? s->best - 1 : between(s, round);
+    } else if (number == N_LANES - 2 && round > 8 && round % 2 == 1) {
         try.capacity = between(s, round);
     }
     return try;
@@ -295,14 +297,30 @@ static attempt skyline_attempt(search *s, unsigned round, unsigned number)
 
 static void later_round(search *s, unsigned round)
 {
-    static const np_order orders[N_LANES] = {NP_ORDER_LOAD, NP_ORDER_SIZE, NP_ORDER_SIZE_LENGTH, NP_ORDER_LOAD_LENGTH};
     s->n_attempts = N_LANES;
     for (unsigned i = 0; i < N_LANES; i++) {
-        if (s->use_skylines) {
+        if (i >= s->first_skyline) {
             s->attempts[i] = skyline_attempt(s, round, i);
         } else {
-            s->attempts[i] = (attempt){.kind = ATTEMPT_REORDER, .order = orders[i], .capacity = s->goal};
+            s->attempts[i] = (attempt){.kind = ATTEMPT_REORDER, .order = s->best_orders[i], .capacity = s->goal};
         }
+    }
+}
+
+/* The orders whose first-fits came out lowest: reordering starts from them. */
+static void rank_orders(search *s)
+{
+    bool taken[MAX_ATTEMPTS] = {false};
+    for (unsigned rank = 0; rank < N_LANES; rank++) {
+        unsigned lowest = MAX_ATTEMPTS;
+        for (unsigned i = 0; i < s->n_attempts; i++) {
+            if (!taken[i] && s->attempts[i].fit_rule == NP_FIT_FIRST &&
+                (lowest == MAX_ATTEMPTS || s->attempts[i].height < s->attempts[lowest].height)) {
+                lowest = i;
+            }
+        }
+        taken[lowest] = true;
+        s->best_orders[rank] = s->attempts[lowest].order;
     }
 }
 
@@ -380,6 +398,9 @@ static neap_status run_rounds(search *s, np_search_result *result)
         if (status != NEAP_OK) {
             return status;
         }
+        if (round == 0) {
+            rank_orders(s);
+        }
         if (np_clock_ns() > options->deadline_ns ||
             (options->progress && !options->progress(options->progress_user, s->best, s->bound))) {
             break;
@@ -397,7 +418,11 @@ neap_status np_search_part(const np_sections *sections, const np_part *part, con
 
     s.bound = part->load;
     s.goal = options->goal > part->load ? options->goal : part->load;
-    s.use_skylines = np_skyline_weight(sections, part) <= MAX_SKYLINE_WEIGHT;
+    if (np_skyline_weight(sections, part) > MAX_SKYLINE_WEIGHT) {
+        s.first_skyline = N_LANES;
+    } else if (part->n_items > MANY_ITEMS) { /* a skyline costs more and more; reordering goes first and is waited for */
+        s.first_skyline = N_LANES / 2;
+    }
     for (unsigned i = 0; i < MAX_ATTEMPTS; i++) {
         s.lanes[i].rng = np_rng_make(options->seed * MAX_ATTEMPTS + i);
     }
