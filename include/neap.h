@@ -42,15 +42,15 @@ const char *neap_version(void);
 
 /* ---------------------------------------------------------------- status and errors ---- */
 
-#define NEAP_STATUS_MAP(X)                                              \
-    X(NEAP_OK, "success")                                               \
-    X(NEAP_NO_MEMORY, "host memory is exhausted")                       \
-    X(NEAP_BAD_INPUT, "the input is not what it claims to be")          \
-    X(NEAP_BAD_ARGUMENT, "an argument is out of its range")             \
-    X(NEAP_IO, "a file could not be read or written")                   \
-    X(NEAP_TOO_LARGE, "the input exceeds what neap can represent")      \
-    X(NEAP_NO_PERIOD, "the trace never repeats")                        \
-    X(NEAP_NO_PLAN, "no plan within the given capacity was found")      \
+#define NEAP_STATUS_MAP(X)                                         \
+    X(NEAP_OK, "success")                                          \
+    X(NEAP_NO_MEMORY, "host memory is exhausted")                  \
+    X(NEAP_BAD_INPUT, "the input is not what it claims to be")     \
+    X(NEAP_BAD_ARGUMENT, "an argument is out of its range")        \
+    X(NEAP_IO, "a file could not be read or written")              \
+    X(NEAP_TOO_LARGE, "the input exceeds what neap can represent") \
+    X(NEAP_NO_PERIOD, "the trace never repeats")                   \
+    X(NEAP_NO_PLAN, "no plan within the given capacity was found") \
     X(NEAP_INTERNAL, "neap found a mistake of its own")
 
 typedef enum neap_status {
@@ -82,8 +82,8 @@ typedef struct neap_memory {
 
 typedef struct neap_trace neap_trace;
 
-#define NEAP_NEVER UINT32_MAX      /* an event index that does not exist */
-#define NEAP_NO_OFFSET UINT64_MAX  /* a buffer that may stand anywhere */
+#define NEAP_NEVER UINT32_MAX     /* an event index that does not exist */
+#define NEAP_NO_OFFSET UINT64_MAX /* a buffer that may stand anywhere */
 
 typedef enum neap_event_kind { NEAP_EVENT_MALLOC, NEAP_EVENT_FREE, NEAP_EVENT_EXEC } neap_event_kind;
 typedef enum neap_access_kind { NEAP_ACCESS_READ, NEAP_ACCESS_WRITE, NEAP_ACCESS_UNKNOWN } neap_access_kind;
@@ -98,8 +98,8 @@ typedef struct neap_block {
 
 typedef struct neap_event {
     neap_event_kind kind;
-    uint32_t subject;      /* malloc, free: index into the blocks; exec: index of its name */
-    uint32_t n_accesses;   /* exec only */
+    uint32_t subject;    /* malloc, free: index into the blocks; exec: index of its name */
+    uint32_t n_accesses; /* exec only */
     uint32_t reserved;
     uint64_t first_access; /* exec only: index into the accesses */
     uint64_t start_ns;     /* exec only: device time */
@@ -137,9 +137,9 @@ bool neap_trace_is_csv(const neap_trace *trace); /* a placement problem: one per
 /* ---------------------------------------------------------------- periods ---- */
 
 typedef struct neap_variant {
-    uint32_t begin;   /* event, counted from the period's begin */
-    uint32_t length;  /* events */
-    uint32_t kind;    /* iterations of equal events have equal kinds: 0, 1, ... in order of appearance */
+    uint32_t begin;         /* event, counted from the period's begin */
+    uint32_t length;        /* events */
+    uint32_t kind;          /* iterations of equal events have equal kinds: 0, 1, ... in order of appearance */
     uint32_t shared_prefix; /* events it has in common with the first iteration of the period, from its start on */
 } neap_variant;
 
@@ -148,20 +148,20 @@ typedef struct neap_info {
     size_t n_blocks;
     size_t n_execs;
     bool has_period;
-    uint32_t period_begin;     /* event at which the run of equal periods begins */
-    uint32_t period_length;    /* events */
-    uint32_t run_length;       /* events over which the period was seen to repeat, two periods at least */
-    uint32_t cut;              /* event of lowest load in the period chosen for planning: begin <= cut < begin + length */
-    uint32_t first_answer;     /* event after which the online detector first answered with this period for good */
-    uint64_t leak_bytes;       /* growth of the load from one period to the next, tolerated where small */
+    uint32_t period_begin;  /* event at which the run of equal periods begins */
+    uint32_t period_length; /* events */
+    uint32_t run_length;    /* events over which the period was seen to repeat, two periods at least */
+    uint32_t cut;           /* event of lowest load in the period chosen for planning: begin <= cut < begin + length */
+    uint32_t first_answer;  /* event after which the online detector first answered with this period for good */
+    uint64_t leak_bytes;    /* growth of the load from one period to the next, tolerated where small */
     const neap_variant *variants; /* the iterations inside the period where it has several, else NULL */
     size_t n_variants;
-    uint64_t n_accesses;          /* in one period: certain ones */
-    uint64_t doubtful_accesses;   /* in the whole run: accesses that do not recur at their place */
-    uint64_t peak_load;           /* bytes, sizes rounded up to `alignment`; of the whole trace where there is no period */
-    uint64_t needed_load;         /* the peak when blocks count only from their first to their last certain access */
-    uint64_t alignment;           /* 512 for traces, 1 for CSVs, unless asked otherwise */
-    double step_ms;               /* from the trace's meta, 0 where it is not given */
+    uint64_t n_accesses;        /* in one period: certain ones */
+    uint64_t doubtful_accesses; /* in the whole run: accesses that do not recur at their place */
+    uint64_t peak_load;   /* bytes, sizes rounded up to `alignment`; of the whole trace where there is no period */
+    uint64_t needed_load; /* the peak when blocks count only from their first to their last certain access */
+    uint64_t alignment;   /* 512 for traces, 1 for CSVs, unless asked otherwise */
+    double step_ms;       /* from the trace's meta, 0 where it is not given */
 } neap_info;
 
 /* Finds how the trace repeats and what one period needs. A trace without a period succeeds with has_period false. */
@@ -184,37 +184,39 @@ typedef bool neap_progress(void *user, double seconds, uint64_t footprint, uint6
 
 typedef struct neap_plan_options {
     neap_solver solver;
-    double seconds;      /* the search stops by then; 0: 5 s */
+    double seconds; /* the search stops by then; 0: 5 s */
     uint64_t seed;
-    uint64_t alignment;  /* 0: 512 for traces, 1 for CSVs */
-    uint64_t capacity;   /* 0: none; otherwise NEAP_NO_PLAN when no plan of at most this size is found */
-    unsigned n_threads;  /* 0: as many as there are cores, at most 8 */
+    uint64_t alignment; /* 0: 512 for traces, 1 for CSVs */
+    uint64_t capacity;  /* 0: none; otherwise NEAP_NO_PLAN when no plan of at most this size is found */
+    unsigned n_threads; /* 0: as many as there are cores, at most 8 */
     neap_progress *progress;
     void *progress_user;
 } neap_plan_options;
 
 typedef struct neap_plan_buffer {
-    uint32_t block;   /* index into the trace's blocks; the first period's block stands for those of all periods */
-    uint32_t place;   /* 0; 1, 2, ... for the further places of a block that lives longer than a period */
-    uint64_t size;    /* rounded up to the alignment */
-    uint64_t offset;  /* the plan */
-    uint32_t begin;   /* events after the plan's cut: lives [begin, end), over the circle's end if end > length */
+    uint32_t block;  /* index into the trace's blocks; the first period's block stands for those of all periods */
+    uint32_t place;  /* 0; 1, 2, ... for the block's like in later periods of a round, and for the further places of
+                       * one that lives longer than a round */
+    uint64_t size;   /* rounded up to the alignment */
+    uint64_t offset; /* the plan */
+    uint32_t begin;  /* events after the plan's begin: lives [begin, end), over the round's end if end > length */
     uint32_t end;
 } neap_plan_buffer;
 
 typedef struct neap_plan_summary {
     size_t n_buffers;
-    uint32_t begin;      /* event of the trace that is time 0 of the plan */
-    uint32_t length;     /* events of one round */
+    uint32_t begin;     /* event of the trace that is time 0 of the plan */
+    uint32_t length;    /* events of one round, after which the plan starts over */
+    uint32_t n_periods; /* in a round: 1, unless blocks that live across the period's end fit better over several */
     uint64_t alignment;
-    uint64_t load;       /* peak load: a lower bound on every footprint */
-    uint64_t bound;      /* the best proven lower bound, at least `load` */
+    uint64_t load;  /* peak load: a lower bound on every footprint */
+    uint64_t bound; /* the best proven lower bound for rounds of this length, at least `load` */
     uint64_t footprint;
-    double ratio;        /* footprint / load */
-    bool optimal;        /* true only with a proof: footprint = bound */
-    const char *solver;  /* "search", "bestfit", "firstfit" */
+    double ratio;         /* footprint / load */
+    bool optimal;         /* true only with a proof: no plan with rounds of this length is lower */
+    const char *solver;   /* "search", "bestfit", "firstfit" */
     const char *found_by; /* which part of the solver found the plan */
-    double seconds;      /* planning time */
+    double seconds;       /* planning time */
 } neap_plan_summary;
 
 /* Plans the period of the trace (or the CSV). Every plan returned has passed the independent checker.
@@ -235,7 +237,7 @@ typedef struct neap_baselines {
     uint64_t cnmem;      /* one best-fit free list, 512-byte granularity, growth by blocks */
     uint64_t caching;    /* PyTorch's caching allocator, default settings */
     uint64_t expandable; /* the same with expandable segments */
-    uint64_t bestfit;    /* the paper's pool on the period */
+    uint64_t bestfit;    /* the paper's pool on the period; 0 where the trace has none */
     uint64_t firstfit;
 } neap_baselines;
 

@@ -30,23 +30,22 @@ neap_status np_memory_reserve(const neap_memory *memory, void **items, size_t *c
         size_t capacity; \
     }
 
-#define np_array_reserve(memory, array, n_needed)                                                        \
-    ((n_needed) <= (array)->capacity                                                                     \
-         ? NEAP_OK                                                                                       \
-         : np_memory_reserve((memory), (void **)&(array)->items, &(array)->capacity, (size_t)(n_needed), \
-                             sizeof *(array)->items))
+#define np_array_reserve(memory, array, n_needed)                                                                \
+    ((n_needed) <= (array)->capacity ? NEAP_OK                                                                   \
+                                     : np_memory_reserve((memory), (void **)&(array)->items, &(array)->capacity, \
+                                                         (size_t)(n_needed), sizeof *(array)->items))
 
 /* Evaluates to a status; the element is appended only on NEAP_OK. */
-#define np_array_push(memory, array, value)                            \
-    (np_array_reserve((memory), (array), (array)->n + 1) == NEAP_OK    \
-         ? ((array)->items[(array)->n++] = (value), NEAP_OK)           \
+#define np_array_push(memory, array, value)                         \
+    (np_array_reserve((memory), (array), (array)->n + 1) == NEAP_OK \
+         ? ((array)->items[(array)->n++] = (value), NEAP_OK)        \
          : NEAP_NO_MEMORY)
 
-#define np_array_free(memory, array)                                                              \
-    do {                                                                                          \
-        np_memory_free((memory), (array)->items, (array)->capacity, sizeof *(array)->items);      \
-        (array)->items = NULL;                                                                    \
-        (array)->n = (array)->capacity = 0;                                                       \
+#define np_array_free(memory, array)                                                         \
+    do {                                                                                     \
+        np_memory_free((memory), (array)->items, (array)->capacity, sizeof *(array)->items); \
+        (array)->items = NULL;                                                               \
+        (array)->n = (array)->capacity = 0;                                                  \
     } while (0)
 
 #endif

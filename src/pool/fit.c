@@ -157,16 +157,15 @@ neap_status np_fit_order(const np_sections *sections, const np_part *part, np_or
     return status;
 }
 
-static neap_status place_one(const np_sections *sections, const np_item *item, np_fit_rule rule,
-                             np_occupied *occupied, uint64_t *offset)
+static neap_status place_one(const np_sections *sections, const np_item *item, np_fit_rule rule, np_occupied *occupied,
+                             uint64_t *offset)
 {
     const np_range *ranges = &sections->ranges.items[item->first_range];
     neap_status status = NEAP_OK;
     uint64_t at = item->fixed;
     if (item->fixed == NEAP_NO_OFFSET) {
-        status = rule == NP_FIT_FIRST
-                     ? np_occupied_first_fit(occupied, ranges, item->n_ranges, item->size, &at)
-                     : np_occupied_best_fit(occupied, ranges, item->n_ranges, item->size, &at);
+        status = rule == NP_FIT_FIRST ? np_occupied_first_fit(occupied, ranges, item->n_ranges, item->size, &at)
+                                      : np_occupied_best_fit(occupied, ranges, item->n_ranges, item->size, &at);
     }
     if (status == NEAP_OK) {
         status = np_occupied_add(occupied, ranges, item->n_ranges, at, at + item->size);

@@ -11,21 +11,21 @@
 typedef enum np_fit_rule { NP_FIT_FIRST, NP_FIT_BEST } np_fit_rule;
 
 /*  name                  in words         rank, highest first */
-#define NP_ORDER_MAP(X)                                                                  \
-    X(NP_ORDER_SIZE, "size")                     /* the paper's */                       \
-    X(NP_ORDER_AREA, "area")                     /* size times sections lived in */      \
-    X(NP_ORDER_LENGTH, "length")                 /* sections lived in */                 \
-    X(NP_ORDER_LENGTH_SIZE, "length and size")   /* length squared times size */         \
-    X(NP_ORDER_SIZE_LENGTH, "size and length")   /* size squared times length */         \
-    X(NP_ORDER_LOAD, "load")                     /* the highest load met in its life */  \
-    X(NP_ORDER_LOAD_LENGTH, "load and length")   /* the same, ties by length, not size */ \
-    X(NP_ORDER_BEGIN, "begin")                   /* as they are malloc'd */
+#define NP_ORDER_MAP(X)                                                                 \
+    X(NP_ORDER_SIZE, "size")                   /* the paper's */                        \
+    X(NP_ORDER_AREA, "area")                   /* size times sections lived in */       \
+    X(NP_ORDER_LENGTH, "length")               /* sections lived in */                  \
+    X(NP_ORDER_LENGTH_SIZE, "length and size") /* length squared times size */          \
+    X(NP_ORDER_SIZE_LENGTH, "size and length") /* size squared times length */          \
+    X(NP_ORDER_LOAD, "load")                   /* the highest load met in its life */   \
+    X(NP_ORDER_LOAD_LENGTH, "load and length") /* the same, ties by length, not size */ \
+    X(NP_ORDER_BEGIN, "begin")                 /* as they are malloc'd */
 
 typedef enum np_order {
 #define NP_ORDER_ENUM(name, text) name,
     NP_ORDER_MAP(NP_ORDER_ENUM)
 #undef NP_ORDER_ENUM
-    NP_N_ORDERS
+        NP_N_ORDERS
 } np_order;
 
 const char *np_order_name(np_order order);

@@ -23,9 +23,9 @@ typedef struct np_span_set {
 
 typedef struct np_occupied {
     const neap_memory *memory;
-    uint32_t n_leaves;  /* a power of two */
-    np_span_set *own;   /* node i has children 2i and 2i + 1; the root is 1 */
-    np_span_set *whole; /* union over the subtree, `own` included */
+    uint32_t n_leaves;                   /* a power of two */
+    np_span_set *own;                    /* node i has children 2i and 2i + 1; the root is 1 */
+    np_span_set *whole;                  /* union over the subtree, `own` included */
     np_array(const np_span_set *) found; /* scratch of a query: the sets that matter */
     np_array(uint32_t) cursor;           /* and how far each was read */
 } np_occupied;

@@ -115,7 +115,8 @@ bool np_problem_is_valid(const np_problem *problem)
         }
         for (uint32_t k = 0; k < b->n_pieces; k++) {
             const np_piece *piece = &problem->pieces.items[b->first_piece + k];
-            if (piece->begin >= piece->end || piece->end > problem->n_times || (k > 0 && piece[-1].end >= piece->begin)) {
+            if (piece->begin >= piece->end || piece->end > problem->n_times ||
+                (k > 0 && piece[-1].end >= piece->begin)) {
                 return false;
             }
         }

@@ -24,7 +24,7 @@ typedef struct np_buffer {
 
 typedef struct np_problem {
     const neap_memory *memory;
-    uint64_t unit;    /* bytes a unit */
+    uint64_t unit; /* bytes a unit */
     uint32_t n_times;
     np_array(np_buffer) buffers;
     np_array(np_piece) pieces;

@@ -99,8 +99,8 @@ neap_status np_reorder_step(np_reorder *reorder, uint64_t goal, const np_stop *s
         disturb(reorder);
     }
     np_occupied_clear(&reorder->occupied);
-    status = np_fit_place(reorder->sections, reorder->part, reorder->trial, NP_FIT_FIRST, stop,
-                          &reorder->occupied, reorder->offsets, height);
+    status = np_fit_place(reorder->sections, reorder->part, reorder->trial, NP_FIT_FIRST, stop, &reorder->occupied,
+                          reorder->offsets, height);
     if (status != NEAP_OK || *height == UINT64_MAX) {
         return status;
     }

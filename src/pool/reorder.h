@@ -12,12 +12,12 @@
 typedef struct np_reorder {
     const np_sections *sections;
     const np_part *part;
-    uint32_t *order;     /* the best so far */
+    uint32_t *order; /* the best so far */
     uint32_t *trial;
-    uint32_t *too_high;  /* ranks in `order` of the items above the goal */
+    uint32_t *too_high; /* ranks in `order` of the items above the goal */
     uint32_t n_too_high;
-    uint64_t excess;     /* sum of their sizes; UINT64_MAX before the first step */
-    uint64_t *offsets;   /* of the last trial, indexed from the part's first item */
+    uint64_t excess;   /* sum of their sizes; UINT64_MAX before the first step */
+    uint64_t *offsets; /* of the last trial, indexed from the part's first item */
     np_occupied occupied;
     np_rng rng;
 } np_reorder;

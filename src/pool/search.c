@@ -13,7 +13,7 @@
 #include "pool/skyline.h"
 
 enum {
-    N_LANES = 4,             /* attempts of a round after the first; each keeps what it learned for the next */
+    N_LANES = 4, /* attempts of a round after the first; each keeps what it learned for the next */
     MAX_ATTEMPTS = 16,
     MAX_SKYLINE_WEIGHT = 1 << 21, /* words a lane */
     MANY_ITEMS = 4000,
@@ -27,15 +27,15 @@ typedef enum attempt_kind { ATTEMPT_FIT, ATTEMPT_SKYLINE, ATTEMPT_REORDER } atte
 typedef struct attempt {
     attempt_kind kind;
     np_order order;
-    np_fit_rule fit_rule;       /* ATTEMPT_FIT */
-    np_skyline_rule sky_rule;   /* ATTEMPT_SKYLINE */
-    bool proves;                /* ATTEMPT_SKYLINE: a complete search */
-    uint64_t capacity;          /* ATTEMPT_SKYLINE, ATTEMPT_REORDER: what to aim at */
+    np_fit_rule fit_rule;     /* ATTEMPT_FIT */
+    np_skyline_rule sky_rule; /* ATTEMPT_SKYLINE */
+    bool proves;              /* ATTEMPT_SKYLINE: a complete search */
+    uint64_t capacity;        /* ATTEMPT_SKYLINE, ATTEMPT_REORDER: what to aim at */
     uint64_t max_nodes;
-    double noise;               /* of the order, 0 to 1 */
-    neap_status status;         /* what came out */
-    uint64_t height;            /* UINT64_MAX: nothing */
-    bool impossible;            /* proved that the capacity is too small */
+    double noise;       /* of the order, 0 to 1 */
+    neap_status status; /* what came out */
+    uint64_t height;    /* UINT64_MAX: nothing */
+    bool impossible;    /* proved that the capacity is too small */
 } attempt;
 
 typedef struct lane {
@@ -54,15 +54,15 @@ typedef struct search {
     const np_search_options *options;
     uint64_t goal;
     uint64_t bound;
-    uint64_t best;              /* height; UINT64_MAX before the first */
+    uint64_t best; /* height; UINT64_MAX before the first */
     uint64_t *best_offsets;
-    unsigned first_skyline;     /* lanes from here on search skylines, those before it reorder */
+    unsigned first_skyline; /* lanes from here on search skylines, those before it reorder */
     bool is_first_round;
     attempt attempts[MAX_ATTEMPTS];
     unsigned n_attempts;
     lane lanes[MAX_ATTEMPTS];
     np_order best_orders[N_LANES];
-    atomic_uint first_success;  /* the lowest attempt of the round that reached the goal; later ones stop */
+    atomic_uint first_success; /* the lowest attempt of the round that reached the goal; later ones stop */
 } search;
 
 typedef struct attempt_stop {
@@ -214,8 +214,7 @@ static void run_attempt(void *user, unsigned index)
     }
     if (try->status == NEAP_OK && try->height <= s->goal) {
         unsigned lowest = atomic_load(&s->first_success);
-        while (index < lowest && !atomic_compare_exchange_weak(&s->first_success, &lowest, index)) {
-        }
+        while (index < lowest && !atomic_compare_exchange_weak(&s->first_success, &lowest, index)) {}
     }
 }
 
@@ -247,8 +246,7 @@ static uint64_t luby(uint64_t i)
     }
     while (((uint64_t)1 << k) - 1 != i) {
         i -= ((uint64_t)1 << (k - 1)) - 1;
-        for (k = 1; ((uint64_t)1 << k) - 1 < i; k++) {
-        }
+        for (k = 1; ((uint64_t)1 << k) - 1 < i; k++) {}
     }
     return (uint64_t)1 << (k - 1);
 }
@@ -266,8 +264,8 @@ static attempt skyline_attempt(search *s, unsigned round, unsigned number)
 {
     static const np_skyline_rule first_rules[N_LANES] = {NP_SKYLINE_LOWEST, NP_SKYLINE_FAILING, NP_SKYLINE_FEWEST,
                                                          NP_SKYLINE_TIGHTEST};
-    static const np_skyline_rule rules[] = {NP_SKYLINE_FEWEST, NP_SKYLINE_FEWEST, NP_SKYLINE_FAILING,
-                                            NP_SKYLINE_LOWEST, NP_SKYLINE_TIGHTEST};
+    static const np_skyline_rule rules[] = {NP_SKYLINE_FEWEST, NP_SKYLINE_FEWEST, NP_SKYLINE_FAILING, NP_SKYLINE_LOWEST,
+                                            NP_SKYLINE_TIGHTEST};
     static const np_order orders[] = {NP_ORDER_LENGTH, NP_ORDER_AREA, NP_ORDER_SIZE};
     np_rng *rng = &s->lanes[number].rng;
     uint64_t least = 2 * (uint64_t)s->part->n_items;
@@ -420,7 +418,8 @@ neap_status np_search_part(const np_sections *sections, const np_part *part, con
     s.goal = options->goal > part->load ? options->goal : part->load;
     if (np_skyline_weight(sections, part) > MAX_SKYLINE_WEIGHT) {
         s.first_skyline = N_LANES;
-    } else if (part->n_items > MANY_ITEMS) { /* a skyline costs more and more; reordering goes first and is waited for */
+    } else if (part->n_items >
+               MANY_ITEMS) { /* a skyline costs more and more; reordering goes first and is waited for */
         s.first_skyline = N_LANES / 2;
     }
     for (unsigned i = 0; i < MAX_ATTEMPTS; i++) {

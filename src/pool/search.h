@@ -12,7 +12,7 @@
 #include "pool/sections.h"
 
 typedef struct np_search_options {
-    uint64_t goal;        /* units; low enough, the search ends there */
+    uint64_t goal; /* units; low enough, the search ends there */
     uint64_t seed;
     uint64_t deadline_ns; /* on np_clock_ns */
     unsigned n_threads;
@@ -22,7 +22,7 @@ typedef struct np_search_options {
 
 typedef struct np_search_result {
     uint64_t height;
-    uint64_t bound;    /* proven: no placement of the part is lower */
+    uint64_t bound; /* proven: no placement of the part is lower */
     char found_by[48];
 } np_search_result;
 

@@ -20,7 +20,7 @@ typedef struct np_part {
     uint32_t first_item; /* items of the part: a run of `items` */
     uint32_t n_items;
     np_range sections;
-    uint64_t load;       /* units */
+    uint64_t load; /* units */
 } np_part;
 
 typedef struct np_item {
@@ -29,19 +29,19 @@ typedef struct np_item {
     uint32_t buffer;      /* index into the problem's buffers */
     uint32_t first_range; /* into `ranges`; sorted, disjoint, not touching */
     uint32_t n_ranges;
-    uint32_t n_sections;  /* it lives in: the sum over its ranges */
+    uint32_t n_sections; /* it lives in: the sum over its ranges */
 } np_item;
 
 typedef struct np_sections {
     const neap_memory *memory;
     uint32_t n_sections;
-    uint64_t base;               /* units taken by what lives everywhere; other offsets count from there */
-    uint64_t load;               /* the highest of any section, `base` not counted */
+    uint64_t base; /* units taken by what lives everywhere; other offsets count from there */
+    uint64_t load; /* the highest of any section, `base` not counted */
     bool has_fixed;
     np_array(uint32_t) everywhere; /* buffers set aside, in the problem's order: they stand one upon the other from 0 */
-    np_array(np_item) items;     /* the others, grouped by part */
+    np_array(np_item) items;       /* the others, grouped by part */
     np_array(np_range) ranges;
-    np_array(np_part) parts;     /* in order of time */
+    np_array(np_part) parts; /* in order of time */
 } np_sections;
 
 neap_status np_sections_make(const np_problem *problem, np_sections *sections);

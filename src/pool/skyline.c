@@ -6,16 +6,16 @@
 #include "pool/skyline_state.h"
 
 typedef struct frame {
-    size_t trail;          /* length of the trail before its decision */
-    uint64_t state_hash;   /* of the component searched here; what is remembered if all fails */
-    int64_t height;        /* the floor to fill */
+    size_t trail;        /* length of the trail before its decision */
+    uint64_t state_hash; /* of the component searched here; what is remembered if all fails */
+    int64_t height;      /* the floor to fill */
     uint32_t section;
     uint32_t first_choice; /* into `choices` */
     uint32_t n_choices;
     uint32_t n_tried;
-    uint32_t item;         /* decided now; NEAP_NEVER: waste */
+    uint32_t item; /* decided now; NEAP_NEVER: waste */
     bool tried_waste;
-    np_range cause;        /* of the failures so far */
+    np_range cause; /* of the failures so far */
 } frame;
 
 typedef struct failed_state {
@@ -30,12 +30,12 @@ struct np_skyline {
     const np_skyline_query *query; /* of the search in progress */
     np_array(frame) frames;
     np_array(uint32_t) choices;
-    uint32_t *blocked;             /* by section: the node in which some item there is not flat */
+    uint32_t *blocked; /* by section: the node in which some item there is not flat */
     uint32_t node_number;
-    failed_state *failed;          /* a hash table without chains: the newest wins */
-    int64_t failed_capacity;       /* what the table is about */
+    failed_state *failed;    /* a hash table without chains: the newest wins */
+    int64_t failed_capacity; /* what the table is about */
     uint64_t n_nodes;
-    uint64_t n_nodes_before;       /* of earlier searches */
+    uint64_t n_nodes_before; /* of earlier searches */
 };
 
 uint64_t np_skyline_weight(const np_sections *sections, const np_part *part)
@@ -242,7 +242,6 @@ static np_range cause_now(const sky_state *state, np_range cause)
 }
 
 /* ---- choices of a node ---- */
-
 
 static bool is_alike_chosen(const np_skyline *skyline, uint32_t first, uint32_t item)
 {

@@ -29,10 +29,10 @@ typedef enum np_skyline_rule {
 } np_skyline_rule;
 
 enum { /* np_skyline_query.switches_off */
-    NP_SKYLINE_NO_BACKJUMPING = 1,
-    NP_SKYLINE_NO_MEMORY = 2,
-    NP_SKYLINE_NO_SYMMETRY = 4,
-    NP_SKYLINE_NO_INFERENCE = 8,
+       NP_SKYLINE_NO_BACKJUMPING = 1,
+       NP_SKYLINE_NO_MEMORY = 2,
+       NP_SKYLINE_NO_SYMMETRY = 4,
+       NP_SKYLINE_NO_INFERENCE = 8,
 };
 
 typedef enum np_skyline_answer {
@@ -42,13 +42,13 @@ typedef enum np_skyline_answer {
 } np_skyline_answer;
 
 typedef struct np_skyline_query {
-    uint64_t capacity;        /* units */
+    uint64_t capacity; /* units */
     np_skyline_rule rule;
     const double *preference; /* per item of the part: where several fill a section, the highest is tried first */
     bool leaps;               /* waste in large steps only: finds more, proves nothing */
     uint64_t max_nodes;
     unsigned switches_off;
-    const np_stop *stop;      /* may be NULL */
+    const np_stop *stop; /* may be NULL */
 } np_skyline_query;
 
 typedef struct np_skyline np_skyline;

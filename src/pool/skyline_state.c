@@ -150,7 +150,7 @@ neap_status sky_state_init(sky_state *state, const np_sections *sections, const 
 
 /* ---- walking an item's sections ---- */
 
-#define FOR_SECTIONS_OF(item, s)                                    \
+#define FOR_SECTIONS_OF(item, s)                                                          \
     for (const np_range *r_ = (item)->ranges, *e_ = r_ + (item)->n_ranges; r_ < e_; r_++) \
         for (uint32_t s = r_->begin; s < r_->end; s++)
 
@@ -215,7 +215,8 @@ static int64_t above_fixed(const sky_state *state, const sky_item *item, int64_t
             }
             for (uint32_t a = 0; a < item->n_ranges && !meets; a++) {
                 for (uint32_t b = 0; b < other->n_ranges && !meets; b++) {
-                    meets = item->ranges[a].begin < other->ranges[b].end && other->ranges[b].begin < item->ranges[a].end;
+                    meets =
+                        item->ranges[a].begin < other->ranges[b].end && other->ranges[b].begin < item->ranges[a].end;
                 }
             }
             if (meets) {
@@ -234,8 +235,8 @@ static neap_status raise_low(sky_state *state, uint32_t item_index, int64_t heig
     if (state->n_fixed > 0) {
         height = above_fixed(state, &state->items[item_index], height);
     }
-    status = log_change(state,
-                        (sky_change){.kind = SKY_LOW, .index = item_index, .old_height = state->low[item_index]});
+    status =
+        log_change(state, (sky_change){.kind = SKY_LOW, .index = item_index, .old_height = state->low[item_index]});
     if (status != NEAP_OK) {
         return status;
     }
@@ -309,7 +310,7 @@ static void widen_by_floor(const sky_state *state, uint32_t s, np_range *cause)
 void sky_state_explain(const sky_state *state, uint32_t s, int64_t below, np_range *cause)
 {
     const sky_section *section = &state->sections[s];
-    uint32_t left = s;  /* the nearest high floors to both sides: whatever lives here and stands high meets one */
+    uint32_t left = s; /* the nearest high floors to both sides: whatever lives here and stands high meets one */
     uint32_t right = s;
     bool blames_left = false;
     bool blames_right = false;
@@ -547,7 +548,8 @@ static void list_members(sky_state *state)
     uint32_t at = 0;
     for (uint32_t s = 0; s <= state->n_sections; s++) {
         double failures = state->sections[s].failures;
-        state->sections[s] = (sky_section){.cause_begin = s, .cause_end = s + 1, .failures = failures, .witness = NEAP_NEVER};
+        state->sections[s] =
+            (sky_section){.cause_begin = s, .cause_end = s + 1, .failures = failures, .witness = NEAP_NEVER};
     }
     for (uint32_t i = 0; i < state->n_items; i++) {
         FOR_SECTIONS_OF(&state->items[i], s)
@@ -639,8 +641,7 @@ bool sky_state_is_valid(const sky_state *state)
                 return false;
             }
         }
-        if (unplaced != section->unplaced || section->cause_begin > s ||
-            section->cause_end <= s) {
+        if (unplaced != section->unplaced || section->cause_begin > s || section->cause_end <= s) {
             return false;
         }
     }

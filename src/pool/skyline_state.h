@@ -8,29 +8,29 @@
 
 typedef struct sky_item {
     int64_t size;
-    int64_t fixed;         /* -1: may stand anywhere */
+    int64_t fixed;          /* -1: may stand anywhere */
     const np_range *ranges; /* its sections, numbered inside the part */
     uint32_t n_ranges;
     uint32_t hull_begin;
     uint32_t hull_end;
-    uint32_t slot;         /* into `slot_of`: its places in the lists of its sections, one a section in order */
-    uint32_t same_as;      /* items of one size and one life have one number */
-    uint64_t mark;         /* random; stands for the item in hashes of unplaced sets */
+    uint32_t slot;    /* into `slot_of`: its places in the lists of its sections, one a section in order */
+    uint32_t same_as; /* items of one size and one life have one number */
+    uint64_t mark;    /* random; stands for the item in hashes of unplaced sets */
 } sky_item;
 
 typedef struct sky_section {
     int64_t floor;
-    int64_t unplaced;      /* bytes of the unplaced items that live here */
-    uint32_t list;         /* its items in `members`: the n_unplaced first ones are unplaced */
+    int64_t unplaced; /* bytes of the unplaced items that live here */
+    uint32_t list;    /* its items in `members`: the n_unplaced first ones are unplaced */
     uint32_t n_unplaced;
-    uint32_t witness;      /* an unplaced item whose low place is the floor: it can fill the section */
+    uint32_t witness;        /* an unplaced item whose low place is the floor: it can fill the section */
     uint32_t next_witnessed; /* list of the sections with the same witness; NEAP_NEVER ends it */
     uint32_t last_witnessed;
-    uint32_t cause_begin;  /* the stretch of sections that made the floor what it is; the section itself included */
+    uint32_t cause_begin; /* the stretch of sections that made the floor what it is; the section itself included */
     uint32_t cause_end;
-    uint32_t n_crossing;   /* unplaced items whose hull crosses the boundary before this section */
-    uint64_t begin_marks;  /* sum of the marks of unplaced items whose hull begins here */
-    double failures;       /* how often it could not be filled, recent ones weigh more */
+    uint32_t n_crossing;  /* unplaced items whose hull crosses the boundary before this section */
+    uint64_t begin_marks; /* sum of the marks of unplaced items whose hull begins here */
+    double failures;      /* how often it could not be filled, recent ones weigh more */
 } sky_section;
 
 typedef enum sky_change_kind { SKY_FLOOR, SKY_LOW, SKY_PLACED } sky_change_kind;
@@ -53,7 +53,7 @@ typedef struct sky_state {
     uint32_t n_items;
     uint32_t n_unplaced;
     uint32_t n_fixed;
-    bool has_holes;        /* some item has several ranges */
+    bool has_holes; /* some item has several ranges */
     bool no_inference;
     int64_t capacity;
     double failure_weight; /* what a failure counts now */
@@ -61,16 +61,16 @@ typedef struct sky_state {
     sky_item *items;
     np_range *ranges;
     size_t n_ranges;
-    uint32_t *members;     /* items by section */
-    uint32_t *slot_of;     /* item and section -> place in the section's list */
+    uint32_t *members; /* items by section */
+    uint32_t *slot_of; /* item and section -> place in the section's list */
     size_t n_members;
     int64_t *low;          /* by item: where it would stand now */
     int64_t *offset;       /* by item: where it stands */
     uint32_t *witnessed;   /* by item: the first section it is the witness of, or NEAP_NEVER */
     uint32_t *fixed_items; /* all fixed ones */
     sky_change_array trail;
-    sky_u32_array queue;   /* sections that may have lost their witness */
-    uint32_t cause_begin;  /* of the last failure */
+    sky_u32_array queue;  /* sections that may have lost their witness */
+    uint32_t cause_begin; /* of the last failure */
     uint32_t cause_end;
 } sky_state;
 

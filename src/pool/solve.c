@@ -16,8 +16,8 @@ typedef struct solving {
     const np_sections *sections;
     uint64_t *item_offsets; /* above the base */
     uint64_t begin_ns;
-    uint64_t height;        /* of the parts placed so far, above the base */
-    uint64_t bound;         /* likewise */
+    uint64_t height; /* of the parts placed so far, above the base */
+    uint64_t bound;  /* likewise */
     char found_by[48];
 } solving;
 
@@ -44,8 +44,8 @@ static neap_status place_greedily(solving *s, np_fit_rule rule)
         uint64_t height = 0;
         status = np_fit_order(sections, part, NP_ORDER_SIZE, order);
         if (status == NEAP_OK) { /* parts share no section, so one index serves them all */
-            status = np_fit_place(sections, part, order, rule, NULL, &occupied, &s->item_offsets[part->first_item],
-                                  &height);
+            status =
+                np_fit_place(sections, part, order, rule, NULL, &occupied, &s->item_offsets[part->first_item], &height);
         }
         s->height = height > s->height ? height : s->height;
     }
@@ -146,16 +146,16 @@ static neap_status check_fixed(const np_problem *problem, neap_error *error)
         if (buffer->fixed != NEAP_NO_OFFSET) {
             from[fixed.buffers.n] = i;
             offsets[fixed.buffers.n] = buffer->fixed;
-            status = np_problem_add(&fixed, buffer->size, buffer->fixed,
-                                    &problem->pieces.items[buffer->first_piece], buffer->n_pieces);
+            status = np_problem_add(&fixed, buffer->size, buffer->fixed, &problem->pieces.items[buffer->first_piece],
+                                    buffer->n_pieces);
         }
     }
     if (status == NEAP_OK) {
         status = np_check(&fixed, offsets, UINT64_MAX, &result);
     }
     if (status == NEAP_OK && result.verdict != NP_CHECK_RIGHT) {
-        status = np_fail(error, NEAP_BAD_INPUT, "fixed buffers %u and %u overlap", from[result.buffer],
-                         from[result.other]);
+        status =
+            np_fail(error, NEAP_BAD_INPUT, "fixed buffers %u and %u overlap", from[result.buffer], from[result.other]);
     }
     np_problem_free(&fixed);
     np_memory_free(problem->memory, from, problem->buffers.n, sizeof *from);

@@ -16,10 +16,10 @@ typedef struct np_solve_options {
 typedef struct np_solution {
     const neap_memory *memory;
     size_t n_offsets;
-    uint64_t *offsets;  /* units, by buffer of the problem */
-    uint64_t height;    /* units */
-    uint64_t load;      /* units */
-    uint64_t bound;     /* units; no placement is lower */
+    uint64_t *offsets; /* units, by buffer of the problem */
+    uint64_t height;   /* units */
+    uint64_t load;     /* units */
+    uint64_t bound;    /* units; no placement is lower */
     char found_by[48];
 } np_solution;
 
