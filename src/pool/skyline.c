@@ -30,8 +30,6 @@ struct np_skyline {
     const np_skyline_query *query; /* of the search in progress */
     np_array(frame) frames;
     np_array(uint32_t) choices;
-    uint32_t *blocked; /* by section: the node in which some item there is not flat */
-    uint32_t node_number;
     failed_state *failed;    /* a hash table without chains: the newest wins */
     int64_t failed_capacity; /* what the table is about */
     uint64_t n_nodes;
@@ -60,9 +58,8 @@ neap_status np_skyline_create(const np_sections *sections, const np_part *part, 
         np_memory_free(memory, made, 1, sizeof *made);
         return status;
     }
-    made->blocked = np_memory_alloc_zero(memory, made->state.n_sections, sizeof *made->blocked);
     made->failed = np_memory_alloc_zero(memory, N_FAILED_STATES, sizeof *made->failed);
-    if (!made->blocked || !made->failed) {
+    if (!made->failed) {
         np_skyline_free(made);
         return NEAP_NO_MEMORY;
     }
@@ -76,7 +73,6 @@ void np_skyline_free(np_skyline *skyline)
         const neap_memory *memory = skyline->state.memory;
         np_array_free(memory, &skyline->frames);
         np_array_free(memory, &skyline->choices);
-        np_memory_free(memory, skyline->blocked, skyline->state.n_sections, sizeof *skyline->blocked);
         np_memory_free(memory, skyline->failed, N_FAILED_STATES, sizeof *skyline->failed);
         sky_state_free(&skyline->state);
         np_memory_free(memory, skyline, 1, sizeof *skyline);
@@ -91,114 +87,6 @@ uint64_t np_skyline_nodes(const np_skyline *skyline)
 static bool is_off(const np_skyline *skyline, unsigned what)
 {
     return (skyline->query->switches_off & what) != 0;
-}
-
-/* ---- which section to branch on ---- */
-
-/* Items with holes in time may fit a valley with one range and hang over lower ground with another. */
-static void block_sections(np_skyline *skyline)
-{
-    const sky_state *state = &skyline->state;
-    skyline->node_number++;
-    for (uint32_t i = 0; i < state->n_items; i++) {
-        const sky_item *item = &state->items[i];
-        if (item->n_ranges == 1 || state->slot_of[item->slot] >= state->sections[item->hull_begin].n_unplaced ||
-            sky_state_is_flat(state, i)) {
-            continue;
-        }
-        for (uint32_t k = 0; k < item->n_ranges; k++) {
-            for (uint32_t s = item->ranges[k].begin; s < item->ranges[k].end; s++) {
-                if (state->sections[s].floor == state->low[i]) {
-                    skyline->blocked[s] = skyline->node_number;
-                }
-            }
-        }
-    }
-}
-
-/* How bad it would be to branch on the section; lower is better. Counting ways stops where it is worse than `worst`. */
-static double badness(const np_skyline *skyline, uint32_t s, double worst)
-{
-    const sky_section *section = &skyline->state.sections[s];
-    bool is_tight = section->floor + section->unplaced == skyline->state.capacity;
-    double waste = is_tight ? 0.0 : 0.5;
-    double weight = 1.0;
-    uint32_t enough = NEAP_NEVER;
-    switch (skyline->query->rule) {
-    case NP_SKYLINE_LOWEST:
-        return (double)section->floor;
-    case NP_SKYLINE_TIGHTEST:
-        if (!is_tight) {
-            waste = 1e9;
-        }
-        break;
-    case NP_SKYLINE_FAILING:
-        weight = 1.0 + section->failures / skyline->state.failure_weight;
-        break;
-    case NP_SKYLINE_FEWEST:
-    case NP_SKYLINE_N_RULES:
-        break;
-    }
-    if (worst * weight < 1e6) {
-        enough = (uint32_t)(worst * weight) + 1;
-    }
-    return ((double)sky_state_count_fitting(&skyline->state, s, enough) + waste) / weight;
-}
-
-static uint32_t best_of_valley(const np_skyline *skyline, uint32_t begin, uint32_t end, uint32_t best,
-                               double *best_badness)
-{
-    const sky_section *sections = skyline->state.sections;
-    for (uint32_t s = begin; s < end; s++) {
-        double bad;
-        if (skyline->state.has_holes && skyline->blocked[s] == skyline->node_number) {
-            continue;
-        }
-        bad = badness(skyline, s, best == NEAP_NEVER ? 1e9 : *best_badness);
-        if (best == NEAP_NEVER || bad < *best_badness ||
-            (bad == *best_badness && sections[s].floor < sections[best].floor)) {
-            best = s;
-            *best_badness = bad;
-        }
-    }
-    return best;
-}
-
-/* Is there a wall between section s - 1 and s, as seen from the side with floor `height`? */
-static bool is_wall(const sky_state *state, uint32_t boundary, uint32_t beyond, int64_t height)
-{
-    return boundary == 0 || boundary == state->n_sections || state->sections[boundary].n_crossing == 0 ||
-           state->sections[beyond].n_unplaced == 0 || state->sections[beyond].floor > height;
-}
-
-static uint32_t choose_section(np_skyline *skyline)
-{
-    const sky_state *state = &skyline->state;
-    const sky_section *sections = state->sections;
-    uint32_t best = NEAP_NEVER;
-    double best_badness = 0;
-    uint32_t begin = 0;
-
-    if (state->has_holes) {
-        block_sections(skyline);
-    }
-    while (begin < state->n_sections) {
-        uint32_t end = begin + 1;
-        int64_t height = sections[begin].floor;
-        if (sections[begin].n_unplaced == 0) {
-            begin++;
-            continue;
-        }
-        while (end < state->n_sections && sections[end].n_crossing > 0 && sections[end].floor == height &&
-               sections[end].n_unplaced > 0) {
-            end++;
-        }
-        if (is_wall(state, begin, begin - 1, height) && is_wall(state, end, end, height)) {
-            best = best_of_valley(skyline, begin, end, best, &best_badness);
-        }
-        begin = end;
-    }
-    return best;
 }
 
 /* ---- remembering failed states ---- */
@@ -287,7 +175,7 @@ static neap_status list_choices(np_skyline *skyline, uint32_t s)
 static neap_status open_node(np_skyline *skyline, bool *failed, np_range *cause)
 {
     sky_state *state = &skyline->state;
-    uint32_t s = choose_section(skyline);
+    uint32_t s = sky_choose_section(state, skyline->query->rule);
     frame node = {.trail = state->trail.n, .section = s, .height = state->sections[s].floor};
     neap_status status;
 

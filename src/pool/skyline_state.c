@@ -1,158 +1,6 @@
 #include "pool/skyline_state.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "base/hash.h"
-
-/* ---- making ---- */
-
-static void free_arrays(sky_state *state)
-{
-    const neap_memory *memory = state->memory;
-    np_memory_free(memory, state->sections, (size_t)state->n_sections + 1, sizeof *state->sections);
-    np_memory_free(memory, state->items, state->n_items, sizeof *state->items);
-    np_memory_free(memory, state->ranges, state->n_ranges, sizeof *state->ranges);
-    np_memory_free(memory, state->members, state->n_members, sizeof *state->members);
-    np_memory_free(memory, state->slot_of, state->n_members, sizeof *state->slot_of);
-    np_memory_free(memory, state->low, state->n_items, sizeof *state->low);
-    np_memory_free(memory, state->offset, state->n_items, sizeof *state->offset);
-    np_memory_free(memory, state->witnessed, state->n_items, sizeof *state->witnessed);
-    np_memory_free(memory, state->fixed_items, state->n_items, sizeof *state->fixed_items);
-}
-
-void sky_state_free(sky_state *state)
-{
-    free_arrays(state);
-    np_array_free(state->memory, &state->trail);
-    np_array_free(state->memory, &state->queue);
-}
-
-static neap_status allocate(sky_state *state)
-{
-    const neap_memory *memory = state->memory;
-    state->sections = np_memory_alloc_zero(memory, (size_t)state->n_sections + 1, sizeof *state->sections);
-    state->items = np_memory_alloc_zero(memory, state->n_items, sizeof *state->items);
-    state->ranges = np_memory_alloc(memory, state->n_ranges, sizeof *state->ranges);
-    state->members = np_memory_alloc(memory, state->n_members, sizeof *state->members);
-    state->slot_of = np_memory_alloc(memory, state->n_members, sizeof *state->slot_of);
-    state->low = np_memory_alloc_zero(memory, state->n_items, sizeof *state->low);
-    state->offset = np_memory_alloc_zero(memory, state->n_items, sizeof *state->offset);
-    state->witnessed = np_memory_alloc(memory, state->n_items, sizeof *state->witnessed);
-    state->fixed_items = np_memory_alloc(memory, state->n_items, sizeof *state->fixed_items);
-    return state->sections && state->items && state->ranges && state->members && state->slot_of && state->low &&
-                   state->offset && state->witnessed && state->fixed_items
-               ? NEAP_OK
-               : NEAP_NO_MEMORY;
-}
-
-static void fill_items(sky_state *state, const np_sections *sections, const np_part *part)
-{
-    np_range *range = state->ranges;
-    uint32_t slot = 0;
-    for (uint32_t i = 0; i < part->n_items; i++) {
-        const np_item *from = &sections->items.items[part->first_item + i];
-        sky_item *to = &state->items[i];
-        *to = (sky_item){.size = (int64_t)from->size, .fixed = -1, .ranges = range, .n_ranges = from->n_ranges};
-        for (uint32_t k = 0; k < from->n_ranges; k++) {
-            range->begin = sections->ranges.items[from->first_range + k].begin - part->sections.begin;
-            range->end = sections->ranges.items[from->first_range + k].end - part->sections.begin;
-            range++;
-        }
-        to->hull_begin = to->ranges[0].begin;
-        to->hull_end = range[-1].end;
-        to->slot = slot;
-        to->mark = np_mix64(i + 1);
-        slot += from->n_sections;
-        state->has_holes = state->has_holes || from->n_ranges > 1;
-        if (from->fixed != NEAP_NO_OFFSET) {
-            to->fixed = (int64_t)from->fixed;
-            state->fixed_items[state->n_fixed++] = i;
-        }
-    }
-}
-
-/* Orders by life, then size, so that equal items become neighbours. */
-static int compare_alike(const void *left, const void *right)
-{
-    const sky_item *a = *(const sky_item *const *)left;
-    const sky_item *b = *(const sky_item *const *)right;
-    if (a->size != b->size) {
-        return a->size < b->size ? -1 : 1;
-    }
-    if (a->fixed != b->fixed) {
-        return a->fixed < b->fixed ? -1 : 1;
-    }
-    if (a->n_ranges != b->n_ranges) {
-        return a->n_ranges < b->n_ranges ? -1 : 1;
-    }
-    for (uint32_t k = 0; k < a->n_ranges; k++) {
-        if (a->ranges[k].begin != b->ranges[k].begin) {
-            return a->ranges[k].begin < b->ranges[k].begin ? -1 : 1;
-        }
-        if (a->ranges[k].end != b->ranges[k].end) {
-            return a->ranges[k].end < b->ranges[k].end ? -1 : 1;
-        }
-    }
-    return 0;
-}
-
-static neap_status number_alike(sky_state *state)
-{
-    const sky_item **sorted = np_memory_alloc(state->memory, state->n_items, sizeof *sorted);
-    uint32_t number = 0;
-    if (!sorted) {
-        return NEAP_NO_MEMORY;
-    }
-    for (uint32_t i = 0; i < state->n_items; i++) {
-        sorted[i] = &state->items[i];
-    }
-    qsort(sorted, state->n_items, sizeof *sorted, compare_alike);
-    for (uint32_t i = 0; i < state->n_items; i++) {
-        if (i > 0 && compare_alike(&sorted[i - 1], &sorted[i]) != 0) {
-            number++;
-        }
-        state->items[sorted[i] - state->items].same_as = number;
-    }
-    /* Equal items weigh alike in hashes: which of them is unplaced does not matter. */
-    for (uint32_t i = 0; i < state->n_items; i++) {
-        state->items[i].mark = np_mix64((uint64_t)state->items[i].same_as + 1);
-    }
-    np_memory_free(state->memory, (void *)sorted, state->n_items, sizeof *sorted);
-    return NEAP_OK;
-}
-
-neap_status sky_state_init(sky_state *state, const np_sections *sections, const np_part *part)
-{
-    sky_state made = {.memory = sections->memory, .failure_weight = 1, .n_items = part->n_items};
-    neap_status status;
-    made.n_sections = part->sections.end - part->sections.begin;
-    for (uint32_t i = 0; i < part->n_items; i++) {
-        made.n_ranges += sections->items.items[part->first_item + i].n_ranges;
-        made.n_members += sections->items.items[part->first_item + i].n_sections;
-    }
-    if (made.n_members > UINT32_MAX) {
-        return NEAP_TOO_LARGE;
-    }
-    status = allocate(&made);
-    if (status == NEAP_OK) {
-        fill_items(&made, sections, part);
-        status = number_alike(&made);
-    }
-    if (status != NEAP_OK) {
-        free_arrays(&made);
-        return status;
-    }
-    *state = made;
-    return NEAP_OK;
-}
-
-/* ---- walking an item's sections ---- */
-
-#define FOR_SECTIONS_OF(item, s)                                                          \
-    for (const np_range *r_ = (item)->ranges, *e_ = r_ + (item)->n_ranges; r_ < e_; r_++) \
-        for (uint32_t s = r_->begin; s < r_->end; s++)
 
 /* The place, in the item's own count, of one of its sections. */
 static uint32_t rank_of_section(const sky_item *item, uint32_t section)
@@ -290,7 +138,7 @@ static uint32_t nearest_high_floor(const sky_state *state, const sky_item *item,
 {
     uint32_t nearest = NEAP_NEVER;
     uint32_t distance = NEAP_NEVER;
-    FOR_SECTIONS_OF(item, s)
+    SKY_FOR_SECTIONS(item, s)
     {
         uint32_t d = s < section ? section - s : s - section;
         if (state->sections[s].floor >= height && d < distance) {
@@ -434,7 +282,7 @@ static neap_status remove_item(sky_state *state, uint32_t item_index)
     if (status != NEAP_OK) {
         return status;
     }
-    FOR_SECTIONS_OF(item, s)
+    SKY_FOR_SECTIONS(item, s)
     {
         sky_section *section = &state->sections[s];
         uint32_t last = --section->n_unplaced;
@@ -458,7 +306,7 @@ static neap_status remove_item(sky_state *state, uint32_t item_index)
 static void put_item_back(sky_state *state, uint32_t item_index)
 {
     const sky_item *item = &state->items[item_index];
-    FOR_SECTIONS_OF(item, s) /* undone in reverse order, so that it still stands just past its list's end */
+    SKY_FOR_SECTIONS(item, s) /* undone in reverse order, so that it still stands just past its list's end */
     {
         state->sections[s].n_unplaced++;
         state->sections[s].unplaced += item->size;
@@ -479,7 +327,7 @@ neap_status sky_state_place(sky_state *state, uint32_t item_index, int64_t heigh
     if (status != NEAP_OK) {
         return status;
     }
-    FOR_SECTIONS_OF(item, s)
+    SKY_FOR_SECTIONS(item, s)
     {
         status = raise_floor(state, s, height + item->size, (np_range){s, s + 1}, possible);
         if (status != NEAP_OK) {
@@ -541,51 +389,13 @@ void sky_state_undo(sky_state *state, size_t trail_length)
     }
 }
 
-/* ---- the empty skyline ---- */
-
-static void list_members(sky_state *state)
-{
-    uint32_t at = 0;
-    for (uint32_t s = 0; s <= state->n_sections; s++) {
-        double failures = state->sections[s].failures;
-        state->sections[s] =
-            (sky_section){.cause_begin = s, .cause_end = s + 1, .failures = failures, .witness = NEAP_NEVER};
-    }
-    for (uint32_t i = 0; i < state->n_items; i++) {
-        FOR_SECTIONS_OF(&state->items[i], s)
-        {
-            state->sections[s].n_unplaced++;
-        }
-    }
-    for (uint32_t s = 0; s < state->n_sections; s++) {
-        state->sections[s].list = at;
-        at += state->sections[s].n_unplaced;
-        state->sections[s].n_unplaced = 0;
-    }
-    for (uint32_t i = 0; i < state->n_items; i++) {
-        const sky_item *item = &state->items[i];
-        uint32_t slot = item->slot;
-        FOR_SECTIONS_OF(item, s)
-        {
-            sky_section *section = &state->sections[s];
-            state->slot_of[slot++] = section->n_unplaced;
-            state->members[section->list + section->n_unplaced++] = i;
-            section->unplaced += item->size;
-        }
-        for (uint32_t s = item->hull_begin + 1; s < item->hull_end; s++) {
-            state->sections[s].n_crossing++;
-        }
-        state->sections[item->hull_begin].begin_marks += item->mark;
-    }
-}
-
 neap_status sky_state_reset(sky_state *state, int64_t capacity, bool *possible)
 {
     state->trail.n = 0;
     state->queue.n = 0;
     state->capacity = capacity;
     state->n_unplaced = state->n_items;
-    list_members(state);
+    sky_state_empty(state);
     *possible = true;
     for (uint32_t i = 0; i < state->n_items; i++) {
         const sky_item *item = &state->items[i];
@@ -619,7 +429,7 @@ uint32_t sky_state_count_fitting(const sky_state *state, uint32_t s, uint32_t en
 bool sky_state_is_flat(const sky_state *state, uint32_t item)
 {
     int64_t low = state->low[item];
-    FOR_SECTIONS_OF(&state->items[item], s)
+    SKY_FOR_SECTIONS(&state->items[item], s)
     {
         if (state->sections[s].floor != low) {
             return false;

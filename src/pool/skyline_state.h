@@ -68,14 +68,24 @@ typedef struct sky_state {
     int64_t *offset;       /* by item: where it stands */
     uint32_t *witnessed;   /* by item: the first section it is the witness of, or NEAP_NEVER */
     uint32_t *fixed_items; /* all fixed ones */
+    uint32_t *blocked;     /* by section: the choice in which some item that fits there was not flat */
+    uint32_t n_choices;    /* of sections, made so far */
     sky_change_array trail;
     sky_u32_array queue;  /* sections that may have lost their witness */
     uint32_t cause_begin; /* of the last failure */
     uint32_t cause_end;
 } sky_state;
 
+/* Runs through the sections an item lives in. */
+#define SKY_FOR_SECTIONS(item, s)                                                                       \
+    for (const np_range *range_ = (item)->ranges; range_ < (item)->ranges + (item)->n_ranges; range_++) \
+        for (uint32_t s = range_->begin; s < range_->end; s++)
+
 neap_status sky_state_init(sky_state *state, const np_sections *sections, const np_part *part);
 void sky_state_free(sky_state *state);
+
+/* Floors at 0 and every item unplaced; low places and witnesses are not set. */
+void sky_state_empty(sky_state *state);
 
 /* Empties the skyline and makes the first inferences; *possible false: the capacity is too small, provably. */
 neap_status sky_state_reset(sky_state *state, int64_t capacity, bool *possible);
@@ -90,12 +100,15 @@ neap_status sky_state_waste(sky_state *state, uint32_t section, int64_t height, 
 /* Back to an earlier length of the trail. */
 void sky_state_undo(sky_state *state, size_t trail_length);
 
-/* Widens *cause by the reason why no unplaced item of the section that is not fitting `below` can stand lower: for each
- * of those whose low place is at least `below`, some floor in its life is that high. The nearest ones are blamed. */
+/* Widens *cause by the reason why the section's unplaced items whose low place is at least `below` cannot stand lower:
+ * in the life of each, some floor is that high. The nearest such floors are blamed, and what raised them. */
 void sky_state_explain(const sky_state *state, uint32_t section, int64_t below, np_range *cause);
 
 /* Unplaced items that can fill the section; counting stops at `enough`. */
 uint32_t sky_state_count_fitting(const sky_state *state, uint32_t section, uint32_t enough);
+
+/* The section to branch on: in a valley, such that every item that fits there is flat. NEAP_NEVER: all are placed. */
+uint32_t sky_choose_section(sky_state *state, np_skyline_rule rule);
 
 bool sky_state_is_flat(const sky_state *state, uint32_t item); /* all its floors are equal */
 bool sky_state_is_valid(const sky_state *state);
