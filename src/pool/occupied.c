@@ -77,11 +77,11 @@ static bool span_set_is_valid(const np_span_set *set)
 
 /* ---- the tree ---- */
 
-neap_status np_occupied_init(np_occupied *occupied, const neap_memory *memory, uint32_t n_sections)
+neap_status np_occupied_init(np_occupied *occupied, const neap_memory *memory, np_range sections)
 {
     uint32_t n_leaves = 1;
-    np_occupied made = {.memory = memory};
-    while (n_leaves < n_sections) {
+    np_occupied made = {.memory = memory, .first_section = sections.begin};
+    while (n_leaves < sections.end - sections.begin) {
         n_leaves *= 2;
     }
     made.n_leaves = n_leaves;
@@ -141,7 +141,7 @@ static neap_status add_below(np_occupied *occupied, uint32_t node, np_range reac
 neap_status np_occupied_add(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges, uint64_t begin,
                             uint64_t end)
 {
-    np_range all = {0, occupied->n_leaves};
+    np_range all = {occupied->first_section, occupied->first_section + occupied->n_leaves};
     for (uint32_t k = 0; k < n_ranges; k++) {
         neap_status status = add_below(occupied, 1, all, ranges[k], (np_span){begin, end});
         if (status != NEAP_OK) {
@@ -179,7 +179,7 @@ static neap_status find_below(np_occupied *occupied, uint32_t node, np_range rea
 
 static neap_status find_sets(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges)
 {
-    np_range all = {0, occupied->n_leaves};
+    np_range all = {occupied->first_section, occupied->first_section + occupied->n_leaves};
     occupied->found.n = 0;
     for (uint32_t k = 0; k < n_ranges; k++) {
         neap_status status = find_below(occupied, 1, all, ranges[k]);

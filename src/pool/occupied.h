@@ -23,6 +23,7 @@ typedef struct np_span_set {
 
 typedef struct np_occupied {
     const neap_memory *memory;
+    uint32_t first_section;
     uint32_t n_leaves;                   /* a power of two */
     np_span_set *own;                    /* node i has children 2i and 2i + 1; the root is 1 */
     np_span_set *whole;                  /* union over the subtree, `own` included */
@@ -30,9 +31,11 @@ typedef struct np_occupied {
     np_array(uint32_t) cursor;           /* and how far each was read */
 } np_occupied;
 
-neap_status np_occupied_init(np_occupied *occupied, const neap_memory *memory, uint32_t n_sections);
+neap_status np_occupied_init(np_occupied *occupied, const neap_memory *memory, np_range sections);
 void np_occupied_free(np_occupied *occupied);
 void np_occupied_clear(np_occupied *occupied); /* keeps its memory */
+
+/* Ranges below lie within the sections given to np_occupied_init. */
 
 /* The spans [begin, end) are taken in the given ranges from now on. They must have been free there. */
 neap_status np_occupied_add(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges, uint64_t begin,

@@ -7,7 +7,7 @@ neap_status np_reorder_init(np_reorder *reorder, const np_sections *sections, co
 {
     const neap_memory *memory = sections->memory;
     np_reorder made = {.sections = sections, .part = part, .excess = UINT64_MAX, .rng = np_rng_make(seed)};
-    neap_status status = np_occupied_init(&made.occupied, memory, sections->n_sections);
+    neap_status status = np_occupied_init(&made.occupied, memory, part->sections);
     if (status != NEAP_OK) {
         return status;
     }

@@ -20,7 +20,11 @@ enum {
     REORDERED_ITEMS = 200000, /* placed by one attempt, about */
     LEAST_NODES = 1000,
     FIRST_SKYLINE_ROUNDS = 3,
+    ROUNDS_ON_WAY = 8,
 };
+
+#define FIRST_WAY 0.5
+#define LAST_WAY 0.01
 
 typedef enum attempt_kind { ATTEMPT_FIT, ATTEMPT_SKYLINE, ATTEMPT_REORDER } attempt_kind;
 
@@ -48,25 +52,28 @@ typedef struct lane {
     np_rng rng;
 } lane;
 
-typedef struct search {
+struct np_search {
     const np_sections *sections;
     const np_part *part;
-    const np_search_options *options;
+    np_search_options options;
+    unsigned n_rounds; /* done so far */
+    char found_by[48];
     uint64_t goal;
     uint64_t bound;
     uint64_t best; /* height; UINT64_MAX before the first */
     uint64_t *best_offsets;
+    double way; /* how far down from the best to the goal two of the lanes aim */
+    unsigned n_rounds_on_way;
     unsigned first_skyline; /* lanes from here on search skylines, those before it reorder */
-    bool is_first_round;
     attempt attempts[MAX_ATTEMPTS];
     unsigned n_attempts;
     lane lanes[MAX_ATTEMPTS];
     np_order best_orders[N_LANES];
     atomic_uint first_success; /* the lowest attempt of the round that reached the goal; later ones stop */
-} search;
+};
 
 typedef struct attempt_stop {
-    search *search;
+    np_search *search;
     unsigned index;
 } attempt_stop;
 
@@ -77,12 +84,12 @@ static bool should_stop(void *user)
         return true;
     }
     /* The very first attempt ends whatever the time: there must be some plan. */
-    return !(stop->search->is_first_round && stop->index == 0) && np_clock_ns() > stop->search->options->deadline_ns;
+    return !(stop->search->n_rounds == 0 && stop->index == 0) && np_clock_ns() > stop->search->options.deadline_ns;
 }
 
 /* ---- attempts ---- */
 
-static uint64_t height_of(const search *s, const uint64_t *offsets)
+static uint64_t height_of(const np_search *s, const uint64_t *offsets)
 {
     uint64_t height = 0;
     for (uint32_t i = 0; i < s->part->n_items; i++) {
@@ -92,7 +99,7 @@ static uint64_t height_of(const search *s, const uint64_t *offsets)
     return height;
 }
 
-static neap_status lane_scratch(const search *s, lane *own)
+static neap_status lane_scratch(const np_search *s, lane *own)
 {
     const neap_memory *memory = s->sections->memory;
     size_t n = s->part->n_items;
@@ -105,12 +112,12 @@ static neap_status lane_scratch(const search *s, lane *own)
     return own->offsets && own->order ? NEAP_OK : NEAP_NO_MEMORY;
 }
 
-static neap_status attempt_fit(search *s, attempt *try, lane *own, const np_stop *stop)
+static neap_status attempt_fit(np_search *s, attempt *try, lane *own, const np_stop *stop)
 {
     np_occupied occupied;
     neap_status status = np_fit_order(s->sections, s->part, try->order, own->order);
     if (status == NEAP_OK) {
-        status = np_occupied_init(&occupied, s->sections->memory, s->sections->n_sections);
+        status = np_occupied_init(&occupied, s->sections->memory, s->part->sections);
     }
     if (status != NEAP_OK) {
         return status;
@@ -121,7 +128,7 @@ static neap_status attempt_fit(search *s, attempt *try, lane *own, const np_stop
 }
 
 /* Preferences from an order: what it goes by, disturbed by noise; ties by size. */
-static neap_status prefer(const search *s, const attempt *try, lane *own)
+static neap_status prefer(const np_search *s, const attempt *try, lane *own)
 {
     uint32_t n = s->part->n_items;
     double load = (double)s->part->load;
@@ -141,7 +148,7 @@ static neap_status prefer(const search *s, const attempt *try, lane *own)
     return status;
 }
 
-static neap_status attempt_skyline(search *s, attempt *try, lane *own, const np_stop *stop)
+static neap_status attempt_skyline(np_search *s, attempt *try, lane *own, const np_stop *stop)
 {
     np_skyline_query query = {.capacity = try->capacity, .rule = try->sky_rule, .leaps = !try->proves, .stop = stop};
     np_skyline_answer answer;
@@ -165,7 +172,7 @@ static neap_status attempt_skyline(search *s, attempt *try, lane *own, const np_
     return status;
 }
 
-static neap_status attempt_reorder(search *s, attempt *try, lane *own, const np_stop *stop)
+static neap_status attempt_reorder(np_search *s, attempt *try, lane *own, const np_stop *stop)
 {
     uint32_t n_steps = REORDERED_ITEMS / s->part->n_items + 1;
     neap_status status = NEAP_OK;
@@ -186,7 +193,7 @@ static neap_status attempt_reorder(search *s, attempt *try, lane *own, const np_
 
 static void run_attempt(void *user, unsigned index)
 {
-    search *s = user;
+    np_search *s = user;
     attempt *try = &s->attempts[index];
     lane *own = &s->lanes[index];
     attempt_stop stop_user = {s, index};
@@ -220,7 +227,7 @@ static void run_attempt(void *user, unsigned index)
 
 /* ---- rounds ---- */
 
-static void first_round(search *s)
+static void first_round(np_search *s)
 {
     /* What is quick and often the best comes first: on a large part the others may not end in time. */
     static const struct {
@@ -251,21 +258,34 @@ static uint64_t luby(uint64_t i)
     return (uint64_t)1 << (k - 1);
 }
 
-/* Somewhere between the goal and what was found: a part of the way down. */
-static uint64_t between(const search *s, unsigned round)
+/* Below what was found, by a share of the way down to the goal. */
+static uint64_t on_the_way(const np_search *s, double share)
 {
-    static const double ways[] = {0.5, 0.25, 0.75, 0.125};
-    uint64_t way = (uint64_t)((double)(s->best - s->goal) * ways[round % 4]);
-    return s->best - (way > 0 ? way : 1);
+    uint64_t step = (uint64_t)((double)(s->best - s->goal) * share);
+    return s->best - (step > 0 ? step : 1);
+}
+
+/* The same aim is tried for some rounds, since what failed is remembered; then a nearer one. */
+static void adjust_way(np_search *s, bool improved)
+{
+    s->n_rounds_on_way++;
+    if (improved) {
+        s->way = FIRST_WAY;
+        s->n_rounds_on_way = 0;
+    } else if (s->n_rounds_on_way == ROUNDS_ON_WAY) {
+        s->way = s->way > LAST_WAY ? s->way / 2 : FIRST_WAY;
+        s->n_rounds_on_way = 0;
+    }
 }
 
 /* The rules and orders in turn that solve most in the first rounds; after those, anything goes. */
-static attempt skyline_attempt(search *s, unsigned round, unsigned number)
+static attempt skyline_attempt(np_search *s, unsigned round, unsigned number)
 {
     static const np_skyline_rule first_rules[N_LANES] = {NP_SKYLINE_LOWEST, NP_SKYLINE_FAILING, NP_SKYLINE_FEWEST,
                                                          NP_SKYLINE_TIGHTEST};
-    static const np_skyline_rule rules[] = {NP_SKYLINE_FEWEST, NP_SKYLINE_FEWEST, NP_SKYLINE_FAILING, NP_SKYLINE_LOWEST,
-                                            NP_SKYLINE_TIGHTEST};
+    static const np_skyline_rule rules[] = {NP_SKYLINE_FEWEST, NP_SKYLINE_LOWEST, NP_SKYLINE_TIGHTEST};
+    static const np_skyline_rule later_rules[N_LANES] = {NP_SKYLINE_LOWEST, NP_SKYLINE_FAILING, NP_SKYLINE_FEWEST,
+                                                         NP_SKYLINE_FAILING};
     static const np_order orders[] = {NP_ORDER_LENGTH, NP_ORDER_AREA, NP_ORDER_SIZE};
     np_rng *rng = &s->lanes[number].rng;
     uint64_t least = 2 * (uint64_t)s->part->n_items;
@@ -280,20 +300,20 @@ static attempt skyline_attempt(search *s, unsigned round, unsigned number)
             try.order = NP_ORDER_LENGTH;
         }
     } else {
-        try.sky_rule = rules[np_rng_below(rng, sizeof rules / sizeof *rules)];
+        try.sky_rule = number == 0 ? rules[np_rng_below(rng, 3)] : later_rules[number];
         try.order = orders[np_rng_below(rng, 3)];
         try.noise = 0.1 + 0.8 * np_rng_unit(rng);
     }
     if (number == N_LANES - 1) { /* proves now and then, and goes down in smaller steps */
-        try.proves = round % 3 == 1;
-        try.capacity = try.proves ? s->best - 1 : between(s, round);
-    } else if (number == N_LANES - 2 && round > 8 && round % 2 == 1) {
-        try.capacity = between(s, round);
+        try.proves = round % 4 == 1;
+        try.capacity = try.proves ? s->best - 1 : on_the_way(s, s->way / 2);
+    } else if (number == N_LANES - 2 && round > FIRST_SKYLINE_ROUNDS) {
+        try.capacity = on_the_way(s, s->way);
     }
     return try;
 }
 
-static void later_round(search *s, unsigned round)
+static void later_round(np_search *s, unsigned round)
 {
     s->n_attempts = N_LANES;
     for (unsigned i = 0; i < N_LANES; i++) {
@@ -306,7 +326,7 @@ static void later_round(search *s, unsigned round)
 }
 
 /* The orders whose first-fits came out lowest: reordering starts from them. */
-static void rank_orders(search *s)
+static void rank_orders(np_search *s)
 {
     bool taken[MAX_ATTEMPTS] = {false};
     for (unsigned rank = 0; rank < N_LANES; rank++) {
@@ -340,7 +360,7 @@ static void name_attempt(const attempt *try, char *name, size_t n)
 }
 
 /* Takes what the round brought, lowest attempts first. */
-static neap_status finish_round(search *s, np_search_result *result)
+static neap_status finish_round(np_search *s)
 {
     for (unsigned i = 0; i < s->n_attempts; i++) {
         const attempt *try = &s->attempts[i];
@@ -354,7 +374,7 @@ static neap_status finish_round(search *s, np_search_result *result)
         if (try->height < s->best) {
             s->best = try->height;
             memcpy(s->best_offsets, s->lanes[i].offsets, s->part->n_items * sizeof *s->best_offsets);
-            name_attempt(try, result->found_by, sizeof result->found_by);
+            name_attempt(try, s->found_by, sizeof s->found_by);
         }
         if (i == atomic_load(&s->first_success)) {
             break; /* what came after it was cut short, or would have been */
@@ -363,7 +383,7 @@ static neap_status finish_round(search *s, np_search_result *result)
     return NEAP_OK;
 }
 
-static void free_lanes(search *s)
+static void free_lanes(np_search *s)
 {
     const neap_memory *memory = s->sections->memory;
     size_t n = s->part->n_items;
@@ -376,61 +396,86 @@ static void free_lanes(search *s)
         np_memory_free(memory, own->offsets, n, sizeof *own->offsets);
         np_memory_free(memory, own->preference, n, sizeof *own->preference);
         np_memory_free(memory, own->order, n, sizeof *own->order);
+        *own = (lane){.rng = own->rng};
     }
 }
 
-static neap_status run_rounds(search *s, np_search_result *result)
+neap_status np_search_round(np_search *s)
 {
-    const np_search_options *options = s->options;
-    for (unsigned round = 0; s->best > s->goal; round++) {
-        neap_status status;
-        s->is_first_round = round == 0;
-        atomic_store(&s->first_success, MAX_ATTEMPTS);
-        if (round == 0) {
-            first_round(s);
-        } else {
-            later_round(s, round);
-        }
-        np_parallel_for(options->n_threads, s->n_attempts, run_attempt, s);
-        status = finish_round(s, result);
-        if (status != NEAP_OK) {
-            return status;
-        }
-        if (round == 0) {
-            rank_orders(s);
-        }
-        if (np_clock_ns() > options->deadline_ns ||
-            (options->progress && !options->progress(options->progress_user, s->best, s->bound))) {
-            break;
-        }
+    uint64_t best_before = s->best;
+    neap_status status;
+    atomic_store(&s->first_success, MAX_ATTEMPTS);
+    if (s->n_rounds == 0) {
+        first_round(s);
+    } else {
+        later_round(s, s->n_rounds);
     }
+    np_parallel_for(s->options.n_threads, s->n_attempts, run_attempt, s);
+    status = finish_round(s);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    if (s->n_rounds == 0) {
+        rank_orders(s);
+        free_lanes(s); /* later rounds have fewer, and many searches never get there */
+    }
+    adjust_way(s, s->best < best_before);
+    s->n_rounds++;
     return NEAP_OK;
 }
 
-neap_status np_search_part(const np_sections *sections, const np_part *part, const np_search_options *options,
-                           uint64_t *offsets, np_search_result *result)
+neap_status np_search_create(const np_sections *sections, const np_part *part, const np_search_options *options,
+                             uint64_t *offsets, np_search **search)
 {
-    search s = {.sections = sections, .part = part, .options = options, .best = UINT64_MAX, .best_offsets = offsets};
-    np_search_result found = {0};
-    neap_status status;
-
-    s.bound = part->load;
-    s.goal = options->goal > part->load ? options->goal : part->load;
+    np_search *s = np_memory_alloc_zero(sections->memory, 1, sizeof *s);
+    if (!s) {
+        return NEAP_NO_MEMORY;
+    }
+    s->sections = sections;
+    s->part = part;
+    s->options = *options;
+    s->best = UINT64_MAX;
+    s->best_offsets = offsets;
+    s->way = FIRST_WAY;
+    s->bound = part->load;
+    s->goal = options->goal > part->load ? options->goal : part->load;
     if (np_skyline_weight(sections, part) > MAX_SKYLINE_WEIGHT) {
-        s.first_skyline = N_LANES;
+        s->first_skyline = N_LANES;
     } else if (part->n_items >
                MANY_ITEMS) { /* a skyline costs more and more; reordering goes first and is waited for */
-        s.first_skyline = N_LANES / 2;
+        s->first_skyline = N_LANES / 2;
     }
     for (unsigned i = 0; i < MAX_ATTEMPTS; i++) {
-        s.lanes[i].rng = np_rng_make(options->seed * MAX_ATTEMPTS + i);
+        s->lanes[i].rng = np_rng_make(options->seed * MAX_ATTEMPTS + i);
     }
-    status = run_rounds(&s, &found);
-    free_lanes(&s);
-    if (status == NEAP_OK) {
-        found.height = s.best;
-        found.bound = s.bound;
-        *result = found;
+    *search = s;
+    return NEAP_OK;
+}
+
+void np_search_free(np_search *search)
+{
+    if (search) {
+        free_lanes(search);
+        np_memory_free(search->sections->memory, search, 1, sizeof *search);
     }
-    return status;
+}
+
+uint64_t np_search_height(const np_search *search)
+{
+    return search->best;
+}
+
+uint64_t np_search_bound(const np_search *search)
+{
+    return search->bound;
+}
+
+bool np_search_is_done(const np_search *search)
+{
+    return search->best <= search->goal;
+}
+
+const char *np_search_found_by(const np_search *search)
+{
+    return search->found_by;
 }

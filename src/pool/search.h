@@ -12,22 +12,26 @@
 #include "pool/sections.h"
 
 typedef struct np_search_options {
-    uint64_t goal; /* units; low enough, the search ends there */
+    uint64_t goal;        /* units; a placement as low as this is low enough */
     uint64_t seed;
-    uint64_t deadline_ns; /* on np_clock_ns */
+    uint64_t deadline_ns; /* on np_clock_ns; attempts end by then, but for the very first */
     unsigned n_threads;
-    bool (*progress)(void *user, uint64_t height, uint64_t bound); /* between rounds; false: stop. May be NULL */
-    void *progress_user;
 } np_search_options;
 
-typedef struct np_search_result {
-    uint64_t height;
-    uint64_t bound; /* proven: no placement of the part is lower */
-    char found_by[48];
-} np_search_result;
+typedef struct np_search np_search;
 
-/* `offsets` is indexed from the part's first item. */
-neap_status np_search_part(const np_sections *sections, const np_part *part, const np_search_options *options,
-                           uint64_t *offsets, np_search_result *result);
+/* `options` is copied. `offsets`, indexed from the part's first item, receives the best placement; it must outlive the
+ * search. */
+neap_status np_search_create(const np_sections *sections, const np_part *part, const np_search_options *options,
+                             uint64_t *offsets, np_search **search);
+void np_search_free(np_search *search);
+
+/* One round more. After the first there is a placement. */
+neap_status np_search_round(np_search *search);
+
+uint64_t np_search_height(const np_search *search);     /* of the best placement; UINT64_MAX before the first round */
+uint64_t np_search_bound(const np_search *search);      /* proven: no placement of the part is lower */
+bool np_search_is_done(const np_search *search);        /* the goal is reached, or nothing lower exists */
+const char *np_search_found_by(const np_search *search); /* in words */
 
 #endif

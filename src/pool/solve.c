@@ -38,7 +38,7 @@ static neap_status place_greedily(solving *s, np_fit_rule rule)
     if (!order) {
         return NEAP_NO_MEMORY;
     }
-    status = np_occupied_init(&occupied, memory, sections->n_sections);
+    status = np_occupied_init(&occupied, memory, (np_range){0, sections->n_sections});
     for (size_t p = 0; p < sections->parts.n && status == NEAP_OK; p++) {
         const np_part *part = &sections->parts.items[p];
         uint64_t height = 0;
@@ -56,65 +56,73 @@ static neap_status place_greedily(solving *s, np_fit_rule rule)
     return status;
 }
 
-static bool report_progress(void *user, uint64_t height, uint64_t bound)
+static bool report_progress(const solving *s, uint64_t height)
 {
-    const solving *s = user;
     const np_solve_options *options = s->options;
     uint64_t unit = s->problem->unit;
-    height = height > s->height ? height : s->height;
-    bound = bound > s->sections->load ? bound : s->sections->load;
-    return options->progress(options->progress_user, 1e-9 * (double)(np_clock_ns() - s->begin_ns),
-                             (height + s->sections->base) * unit, (bound + s->sections->base) * unit);
+    return !options->progress ||
+           options->progress(options->progress_user, 1e-9 * (double)(np_clock_ns() - s->begin_ns),
+                             (height + s->sections->base) * unit, (s->bound + s->sections->base) * unit);
 }
 
-/* Parts of the highest load first: what they need, the others may use too. */
-static void rank_parts(const np_sections *sections, uint32_t *ranked)
+static void free_searches(const np_sections *sections, np_search **searches)
 {
-    for (uint32_t p = 0; p < sections->parts.n; p++) {
-        uint32_t at = p;
-        while (at > 0 && sections->parts.items[ranked[at - 1]].load < sections->parts.items[p].load) {
-            ranked[at] = ranked[at - 1];
-            at--;
-            if (p - at > 64) { /* enough: only the highest ones matter for the order */
-                break;
-            }
-        }
-        ranked[at] = p;
+    for (size_t p = 0; p < sections->parts.n && searches; p++) {
+        np_search_free(searches[p]);
     }
+    np_memory_free(sections->memory, searches, sections->parts.n, sizeof *searches);
+}
+
+/* Every part is placed somehow. */
+static neap_status start_searches(solving *s, uint64_t deadline_ns, np_search **searches)
+{
+    np_search_options options = {.goal = s->sections->load, .seed = s->options->seed, .deadline_ns = deadline_ns};
+    neap_status status = NEAP_OK;
+    options.n_threads = s->options->n_threads;
+    for (size_t p = 0; p < s->sections->parts.n && status == NEAP_OK; p++) {
+        const np_part *part = &s->sections->parts.items[p];
+        status = np_search_create(s->sections, part, &options, &s->item_offsets[part->first_item], &searches[p]);
+        if (status == NEAP_OK) {
+            status = np_search_round(searches[p]);
+        }
+    }
+    return status;
+}
+
+/* The part that stands highest is the one to work on. */
+static np_search *highest(const np_sections *sections, np_search *const *searches)
+{
+    np_search *found = searches[0];
+    for (size_t p = 1; p < sections->parts.n; p++) {
+        if (np_search_height(searches[p]) > np_search_height(found)) {
+            found = searches[p];
+        }
+    }
+    return found;
 }
 
 static neap_status place_by_search(solving *s)
 {
     const np_sections *sections = s->sections;
-    const np_solve_options *options = s->options;
-    uint32_t *ranked = np_memory_alloc(sections->memory, sections->parts.n, sizeof *ranked);
-    np_search_options part_options = {.seed = options->seed, .n_threads = options->n_threads};
-    neap_status status = NEAP_OK;
-    if (!ranked) {
-        return NEAP_NO_MEMORY;
-    }
-    rank_parts(sections, ranked);
+    uint64_t deadline_ns = s->begin_ns + (uint64_t)(s->options->seconds * 1e9);
+    np_search **searches = np_memory_alloc_zero(sections->memory, sections->parts.n, sizeof(np_search *));
+    neap_status status = searches ? start_searches(s, deadline_ns, searches) : NEAP_NO_MEMORY;
+    np_search *top = NULL;
+
     s->bound = sections->load;
-    part_options.deadline_ns = s->begin_ns + (uint64_t)(options->seconds * 1e9);
-    if (options->progress) {
-        part_options.progress = report_progress;
-        part_options.progress_user = s;
-    }
-    for (size_t p = 0; p < sections->parts.n && status == NEAP_OK; p++) {
-        const np_part *part = &sections->parts.items[ranked[p]];
-        np_search_result result;
-        part_options.goal = s->height > sections->load ? s->height : sections->load;
-        status = np_search_part(sections, part, &part_options, &s->item_offsets[part->first_item], &result);
-        if (status != NEAP_OK) {
+    while (status == NEAP_OK && sections->parts.n > 0) {
+        top = highest(sections, searches);
+        s->height = np_search_height(top);
+        s->bound = np_search_bound(top) > s->bound ? np_search_bound(top) : s->bound;
+        if (np_search_is_done(top) || np_clock_ns() > deadline_ns || !report_progress(s, s->height)) {
             break;
         }
-        if (result.height > s->height) {
-            s->height = result.height;
-            memcpy(s->found_by, result.found_by, sizeof s->found_by);
-        }
-        s->bound = result.bound > s->bound ? result.bound : s->bound;
+        status = np_search_round(top);
     }
-    np_memory_free(sections->memory, ranked, sections->parts.n, sizeof *ranked);
+    if (status == NEAP_OK && top) {
+        (void)snprintf(s->found_by, sizeof s->found_by, "%s", np_search_found_by(top));
+    }
+    free_searches(sections, searches);
     return status;
 }
 
