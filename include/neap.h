@@ -179,7 +179,8 @@ typedef enum neap_solver {
     NEAP_SOLVER_FIRSTFIT, /* the paper's: largest first, lowest hole that fits */
 } neap_solver;
 
-/* Called from the planning thread now and then; return false to stop with the best plan so far. */
+/* Called from the planning thread now and then, with the lowest footprint so far; return false to stop there. A greedy
+ * solver that is stopped has no plan: NEAP_NO_PLAN. */
 typedef bool neap_progress(void *user, double seconds, uint64_t footprint, uint64_t bound);
 
 typedef struct neap_plan_options {
@@ -237,7 +238,8 @@ typedef struct neap_baselines {
     uint64_t cnmem;      /* one best-fit free list, 512-byte granularity, growth by blocks */
     uint64_t caching;    /* PyTorch's caching allocator, default settings */
     uint64_t expandable; /* the same with expandable segments */
-    uint64_t bestfit;    /* the paper's pool on the period; 0 where the trace has none */
+    uint64_t bestfit;    /* the paper's pool on the period; 0 where the trace has none, or planning it
+                          * would take many seconds (hundreds of thousands of buffers) */
     uint64_t firstfit;
 } neap_baselines;
 

@@ -27,9 +27,25 @@ void np_solution_free(np_solution *solution)
     *solution = (np_solution){0};
 }
 
-/* The paper's pool, part by part. */
+static bool report_progress(const solving *s, uint64_t height)
+{
+    const np_solve_options *options = s->options;
+    uint64_t unit = s->problem->unit;
+    return !options->progress ||
+           options->progress(options->progress_user, 1e-9 * (double)(np_clock_ns() - s->begin_ns),
+                             (height + s->sections->base) * unit, (s->bound + s->sections->base) * unit);
+}
+
+static bool should_stop(void *user)
+{
+    const solving *s = user;
+    return !report_progress(s, s->height);
+}
+
+/* The paper's pool, part by part. NEAP_NO_PLAN: told to stop before all was placed. */
 static neap_status place_greedily(solving *s, np_fit_rule rule)
 {
+    np_stop stop = {should_stop, s};
     const np_sections *sections = s->sections;
     const neap_memory *memory = sections->memory;
     uint32_t *order = np_memory_alloc(memory, sections->items.n, sizeof *order);
@@ -38,31 +54,25 @@ static neap_status place_greedily(solving *s, np_fit_rule rule)
     if (!order) {
         return NEAP_NO_MEMORY;
     }
+    s->bound = sections->load;
     status = np_occupied_init(&occupied, memory, (np_range){0, sections->n_sections});
     for (size_t p = 0; p < sections->parts.n && status == NEAP_OK; p++) {
         const np_part *part = &sections->parts.items[p];
         uint64_t height = 0;
         status = np_fit_order(sections, part, NP_ORDER_SIZE, order);
         if (status == NEAP_OK) { /* parts share no section, so one index serves them all */
-            status =
-                np_fit_place(sections, part, order, rule, NULL, &occupied, &s->item_offsets[part->first_item], &height);
+            status = np_fit_place(sections, part, order, rule, &stop, &occupied, &s->item_offsets[part->first_item],
+                                  &height);
+        }
+        if (status == NEAP_OK && height == UINT64_MAX) {
+            status = NEAP_NO_PLAN;
         }
         s->height = height > s->height ? height : s->height;
     }
-    s->bound = sections->load;
     (void)snprintf(s->found_by, sizeof s->found_by, "%s-fit by size", rule == NP_FIT_FIRST ? "first" : "best");
     np_occupied_free(&occupied);
     np_memory_free(memory, order, sections->items.n, sizeof *order);
     return status;
-}
-
-static bool report_progress(const solving *s, uint64_t height)
-{
-    const np_solve_options *options = s->options;
-    uint64_t unit = s->problem->unit;
-    return !options->progress ||
-           options->progress(options->progress_user, 1e-9 * (double)(np_clock_ns() - s->begin_ns),
-                             (height + s->sections->base) * unit, (s->bound + s->sections->base) * unit);
 }
 
 static void free_searches(const np_sections *sections, np_search **searches)
