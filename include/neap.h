@@ -246,6 +246,108 @@ typedef struct neap_baselines {
 neap_status neap_baselines_make(const neap_trace *trace, uint64_t alignment, const neap_memory *memory,
                                 neap_error *error, neap_baselines *baselines);
 
+/* ---------------------------------------------------------------- swapping ---- */
+
+/* The way between device and host memory. */
+typedef struct neap_link {
+    double out_gbs;    /* 10^9 bytes a second, device to host */
+    double in_gbs;     /* host to device */
+    double both_gbs;   /* the two together when both are busy; 0: they do not disturb each other */
+    double latency_us; /* of every copy */
+} neap_link;
+
+/* Links by name: "h200-pcie5", "a100-pcie4", "1080ti-pcie3". NEAP_BAD_ARGUMENT where there is none of that name. */
+neap_status neap_link_find(const char *name, neap_link *link);
+const char *neap_link_name(size_t index); /* of the known ones in turn; NULL after the last */
+
+typedef enum neap_swap_method {
+    NEAP_SWAP_SEARCH, /* the default: fills the idle time of the link, then stalls as little as it can */
+    NEAP_SWAP_BO,     /* the paper's mix of the four scores, tuned by Bayesian optimisation */
+    NEAP_SWAP_DOA,    /* the paper's scores: duration of absence, */
+    NEAP_SWAP_AOA,    /* area of absence, */
+    NEAP_SWAP_WDOA,   /* weighted duration of absence, */
+    NEAP_SWAP_SWDOA,  /* submodular weighted duration of absence */
+    NEAP_SWAP_N_METHODS,
+} neap_swap_method;
+
+const char *neap_swap_method_name(neap_swap_method method); /* "search", "bo", "doa", ... */
+
+typedef struct neap_swap_options {
+    neap_swap_method method;
+    neap_link link;
+    double slower;      /* a GPU this many times slower than the recorded one; 0: 1 */
+    uint64_t limit;     /* bytes; 0: limit_share */
+    double limit_share; /* of the peak load, 0 to 1; 0 with limit 0: the lowest limit that costs at most `overhead` */
+    double overhead;    /* allowed where no limit is given; 0: none */
+    uint64_t min_block; /* smaller blocks are no candidates; 0: 1 MiB */
+    uint64_t page;      /* parts of blocks are multiples of it; 0: 2 MiB */
+    uint64_t alignment; /* of places; 0: 512 */
+    double seconds;     /* 0: 2 s */
+    uint64_t seed;
+    unsigned n_threads; /* 0: as many as there are cores, at most 8 */
+} neap_swap_options;
+
+typedef struct neap_swap_entry {
+    uint32_t block;       /* index into the trace's blocks */
+    uint64_t bytes;       /* the whole block, or a part of it */
+    uint32_t used_before; /* events of the trace: the exec whose end begins the gap, */
+    uint32_t
+        back_after; /* the exec whose end lets the copy in begin (in a later period where it is before the first) */
+    uint32_t used_after; /* and the exec that needs it back */
+    double gap_ns;       /* from the end of the use before to the start of the use after, undisturbed */
+    double copies_ns;    /* out and in together */
+} neap_swap_entry;
+
+typedef struct neap_swap_summary {
+    uint64_t limit;            /* asked for, or found */
+    uint64_t peak_load;        /* without swapping, blocks held from malloc to free */
+    uint64_t planned_peak;     /* the most that is held at once under the plan */
+    uint64_t lowest_peak;      /* of the plans tried, where no limit was given: the plan itself is the one of lowest
+                                * footprint, and can have a higher peak */
+    uint64_t load_min;         /* the peak when every candidate gap is swapped */
+    uint64_t floor;            /* the lowest limit under which the program can run at all */
+    uint32_t floor_event;      /* event of the exec that needs it */
+    double iteration_ns;       /* of a period, undisturbed */
+    double overhead;           /* (period with the plan - without) / without */
+    double bound_overhead;     /* no swap-only plan at this limit has less */
+    double bound_overhead_any; /* the same, had all directions of accesses been known and been the best possible */
+    size_t n_swaps;
+    uint64_t bytes_out; /* a period */
+    uint64_t bytes_in;
+    uint64_t footprint; /* device memory to hold, every block returning to its place: at most the limit */
+    uint64_t
+        footprint_bound;   /* no placement of these swaps is lower: the heaviest clique found, planned_peak at least */
+    double ratio;          /* footprint / planned_peak */
+    double bound_peak;     /* lowest peak of any swap-only plan at the overhead allowed, and */
+    double bound_peak_any; /* the same for the best possible directions */
+    const char *method;
+    double seconds;
+} neap_swap_summary;
+
+typedef struct neap_swap_plan neap_swap_plan;
+
+/* Plans swaps for the period of the trace. Every plan was simulated, placed, and its placement checked.
+ * NEAP_NO_PERIOD; NEAP_NO_PLAN: the limit is below the floor (the error names it and the exec), or no plan was found. */
+neap_status neap_swap_make(const neap_trace *trace, const neap_swap_options *options, const neap_memory *memory,
+                           neap_error *error, neap_swap_plan **plan);
+void neap_swap_free(neap_swap_plan *plan);
+const neap_swap_summary *neap_swap_get_summary(const neap_swap_plan *plan);
+const neap_swap_entry *neap_swap_entries(const neap_swap_plan *plan, size_t *n_entries);
+
+/* Overheads over a range of limits, from the peak down to the floor. */
+typedef struct neap_sweep_row {
+    uint64_t limit;
+    double overhead[NEAP_SWAP_N_METHODS]; /* by method; infinite where it found no plan */
+    double bound_overhead;
+    double bound_overhead_any;
+    uint64_t footprint; /* of the search's plan */
+} neap_sweep_row;
+
+/* n_rows equal steps, the peak load first and the floor last. `rows` has room for them. Loads are compared here, not
+ * footprints, as in the paper's figure. options->method and the limits are not looked at. */
+neap_status neap_swap_sweep(const neap_trace *trace, const neap_swap_options *options, size_t n_rows,
+                            const neap_memory *memory, neap_error *error, neap_sweep_row *rows);
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@ typedef struct frame {
     uint64_t state_hash; /* of the component searched here; what is remembered if all fails */
     int64_t height;      /* the floor to fill */
     uint32_t section;
+    np_range component;    /* the sections that can have a part in a failure here */
     uint32_t first_choice; /* into `choices` */
     uint32_t n_choices;
     uint32_t n_tried;
@@ -17,6 +18,12 @@ typedef struct frame {
     bool tried_waste;
     np_range cause; /* of the failures so far */
 } frame;
+
+/* Why there is no completion of the component around the section. */
+typedef struct failure {
+    uint32_t section;
+    np_range cause;
+} failure;
 
 typedef struct failed_state {
     uint64_t hash; /* 0: empty */
@@ -91,20 +98,28 @@ static bool is_off(const np_skyline *skyline, unsigned what)
 
 /* ---- remembering failed states ---- */
 
-/* Hashes the component around the section: all sections it is tied to by unplaced items. */
-static uint64_t hash_component(const sky_state *state, uint32_t section)
+/* All sections that this one is tied to by unplaced items. What is decided elsewhere from now on can neither make them
+ * fail nor mend them: their failures return to nodes among them. (Without backjumping, to any node.) */
+static np_range component_of(const np_skyline *skyline, uint32_t section)
 {
-    uint32_t begin = section;
-    uint32_t end = section + 1;
-    uint64_t hash;
-    while (begin > 0 && state->sections[begin].n_crossing > 0) {
-        begin--;
+    const sky_state *state = &skyline->state;
+    np_range component = {section, section + 1};
+    if (is_off(skyline, NP_SKYLINE_NO_BACKJUMPING)) {
+        return (np_range){0, state->n_sections};
     }
-    while (end < state->n_sections && state->sections[end].n_crossing > 0) {
-        end++;
+    while (component.begin > 0 && state->sections[component.begin].n_crossing > 0) {
+        component.begin--;
     }
-    hash = np_mix64(((uint64_t)begin << 32) | end);
-    for (uint32_t s = begin; s < end; s++) {
+    while (component.end < state->n_sections && state->sections[component.end].n_crossing > 0) {
+        component.end++;
+    }
+    return component;
+}
+
+static uint64_t hash_component(const sky_state *state, np_range component)
+{
+    uint64_t hash = np_mix64(((uint64_t)component.begin << 32) | component.end);
+    for (uint32_t s = component.begin; s < component.end; s++) {
         const sky_section *here = &state->sections[s];
         if (here->n_unplaced > 0) {
             hash += np_mix64((uint64_t)here->floor * 0x9fb21c651e98df25u + s) + here->begin_marks;
@@ -171,8 +186,8 @@ static neap_status list_choices(np_skyline *skyline, uint32_t s)
     return NEAP_OK;
 }
 
-/* Opens a node. *failed: it is known to fail already, for *cause. */
-static neap_status open_node(np_skyline *skyline, bool *failed, np_range *cause)
+/* Opens a node. *failed: it is known to fail already, as *failure says. */
+static neap_status open_node(np_skyline *skyline, bool *failed, failure *known_failure)
 {
     sky_state *state = &skyline->state;
     uint32_t s = sky_choose_section(state, skyline->query->rule);
@@ -180,13 +195,14 @@ static neap_status open_node(np_skyline *skyline, bool *failed, np_range *cause)
     neap_status status;
 
     *failed = false;
+    node.component = component_of(skyline, s);
     if (!is_off(skyline, NP_SKYLINE_NO_MEMORY)) {
         const failed_state *known;
-        node.state_hash = hash_component(state, s);
+        node.state_hash = hash_component(state, node.component);
         known = find_failed(skyline, node.state_hash);
         if (known) {
             *failed = true;
-            *cause = cause_now(state, known->cause);
+            *known_failure = (failure){s, cause_now(state, known->cause)};
             return NEAP_OK;
         }
     }
@@ -270,11 +286,15 @@ static neap_status try_waste(np_skyline *skyline, frame *node, bool *possible)
 
 /* ---- the search ---- */
 
-static bool is_to_blame(const np_skyline *skyline, const frame *node, np_range cause)
+static bool is_to_blame(const np_skyline *skyline, const frame *node, failure failed)
 {
     const sky_item *item;
+    np_range cause = failed.cause;
     if (is_off(skyline, NP_SKYLINE_NO_BACKJUMPING)) {
         return true;
+    }
+    if (failed.section < node->component.begin || failed.section >= node->component.end) {
+        return false; /* the stretch may reach over, but these two were apart already */
     }
     if (node->item == NEAP_NEVER) {
         return cause.begin <= node->section && node->section < cause.end;
@@ -295,13 +315,13 @@ static void close_node(np_skyline *skyline)
 }
 
 /* Takes the failure back to the last decision it depends on. */
-static void fail_back(np_skyline *skyline, np_range cause)
+static void fail_back(np_skyline *skyline, failure failed)
 {
     while (skyline->frames.n > 0) {
         frame *node = &skyline->frames.items[skyline->frames.n - 1];
         sky_state_undo(&skyline->state, node->trail);
-        if (is_to_blame(skyline, node, cause)) {
-            sky_widen(&node->cause, cause.begin, cause.end);
+        if (is_to_blame(skyline, node, failed)) {
+            sky_widen(&node->cause, failed.cause.begin, failed.cause.end);
             return;
         }
         close_node(skyline);
@@ -314,7 +334,6 @@ static neap_status decide(np_skyline *skyline, bool *open)
     sky_state *state = &skyline->state;
     frame *node = &skyline->frames.items[skyline->frames.n - 1];
     neap_status status = NEAP_OK;
-    np_range cause;
 
     *open = false;
     if (node->n_tried < node->n_choices) {
@@ -323,12 +342,12 @@ static neap_status decide(np_skyline *skyline, bool *open)
     } else if (!node->tried_waste) {
         status = try_waste(skyline, node, open);
     } else { /* nothing is left to try here */
-        cause = node->cause;
+        failure failed = {node->section, node->cause};
         if (!is_off(skyline, NP_SKYLINE_NO_MEMORY)) {
-            skyline->failed[node->state_hash % N_FAILED_STATES] = (failed_state){node->state_hash, cause};
+            skyline->failed[node->state_hash % N_FAILED_STATES] = (failed_state){node->state_hash, node->cause};
         }
         close_node(skyline);
-        fail_back(skyline, cause);
+        fail_back(skyline, failed);
         return NEAP_OK;
     }
     if (status == NEAP_OK && !*open) {
@@ -355,7 +374,7 @@ static neap_status run(np_skyline *skyline, np_skyline_answer *answer)
     while (true) {
         neap_status status;
         bool failed;
-        np_range cause;
+        failure known;
         if (!open && skyline->frames.n == 0) {
             *answer = NP_SKYLINE_IMPOSSIBLE;
             return NEAP_OK;
@@ -369,13 +388,13 @@ static neap_status run(np_skyline *skyline, np_skyline_answer *answer)
                 *answer = NP_SKYLINE_GAVE_UP;
                 return NEAP_OK;
             }
-            status = open_node(skyline, &failed, &cause);
+            status = open_node(skyline, &failed, &known);
             if (status != NEAP_OK) {
                 return status;
             }
             if (failed) {
                 open = false;
-                fail_back(skyline, cause);
+                fail_back(skyline, known);
                 continue;
             }
         }

@@ -1,0 +1,17 @@
+/* bound_overhead.h: the least time that swapping must cost under a limit.
+ *
+ * In every window of execs (bound_windows.h) in which more is left than the limit allows, the program waits for at least
+ * the time in which the rest could be copied. Waits in windows that do not overlap add up: the best choice of such
+ * windows is a longest path along the line of execs, and on a line it is also the least that waits can be so that every
+ * window has its own. The line is a circle here: a choice that closes after some periods counts per period. */
+#ifndef NP_SWAP_BOUND_OVERHEAD_H
+#define NP_SWAP_BOUND_OVERHEAD_H
+
+#include "swap/link.h"
+#include "swap/timeline.h"
+
+/* What every iteration takes longer on average, at least, under a limit in bytes; INFINITY where the program cannot run
+ * at all (the limit is below np_bound_floor). In the order of n_execs^2 steps. */
+neap_status np_bound_overhead(const np_timeline *timeline, const np_link *link, uint64_t limit, double *overhead_ns);
+
+#endif

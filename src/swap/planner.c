@@ -1,0 +1,279 @@
+#include "swap/planner.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "swap/bound.h"
+#include "swap/method.h"
+#include "swap/stall.h"
+
+enum { PARTS = 200, FILL_TRIALS = 8, MAX_LOWERINGS = 12, BISECTIONS = 6 };
+
+#define PLACE_SECONDS 0.15
+
+void np_judged_free(np_judged *judged, const neap_memory *memory)
+{
+    np_array_free(memory, &judged->swaps);
+}
+
+static uint64_t highest_need(const np_timeline *timeline)
+{
+    uint64_t highest = 0;
+    for (uint32_t k = 0; k < timeline->n_execs; k++) {
+        highest = timeline->needed.items[k] > highest ? timeline->needed.items[k] : highest;
+    }
+    return highest;
+}
+
+static bool is_late(const np_planner *planner)
+{
+    return np_clock_ns() > planner->deadline_ns;
+}
+
+/* Simulates and places. A limit below UINT64_MAX is held in the simulation. */
+static neap_status judge(np_planner *planner, uint64_t limit, np_judged *judged)
+{
+    np_place_options options = {.seconds = PLACE_SECONDS, .seed = planner->seed, .n_threads = planner->n_threads};
+    uint32_t n = (uint32_t)judged->swaps.n;
+    neap_status status = np_simulate(planner->simulator, limit, judged->swaps.items, n, &judged->simulation);
+    if (status != NEAP_OK || !judged->simulation.possible) {
+        judged->place = (np_place_result){.footprint = UINT64_MAX};
+        return status;
+    }
+    return np_place_swaps(planner->timeline, planner->simulator, judged->swaps.items, n, &options, planner->error,
+                          &judged->place);
+}
+
+/* Keeps the better of two in *best. */
+static void keep(np_judged *best, np_judged *trial)
+{
+    np_judged old = *best;
+    *best = *trial;
+    *trial = old;
+}
+
+/* ---- no overhead ---- */
+
+static neap_status fill_to(np_planner *planner, uint64_t target, double noise, uint64_t seed, np_judged *trial,
+                           uint64_t *peak)
+{
+    np_fill_options options = {.target = target, .min_block = planner->min_block, .page = planner->page};
+    uint64_t need = highest_need(planner->timeline);
+    np_fill_result result;
+    neap_status status;
+    options.noise = noise;
+    options.seed = seed;
+    options.part = need / 2 / PARTS;
+    options.part = options.part > planner->page ? options.part : planner->page;
+    status = np_fill(planner->timeline, &planner->link, &options, &trial->swaps, &result);
+    if (status == NEAP_OK) {
+        *peak = result.peak;
+    }
+    return status;
+}
+
+/* The lowest peak over several orders of filling. */
+static neap_status lowest_fill(np_planner *planner, np_judged *trial, double *noise, uint64_t *seed, uint64_t *lowest)
+{
+    neap_status status = NEAP_OK;
+    *lowest = UINT64_MAX;
+    for (uint32_t i = 0; i < FILL_TRIALS && status == NEAP_OK; i++) {
+        uint64_t peak;
+        status = fill_to(planner, 0, i == 0 ? 0 : 0.4, planner->seed + i, trial, &peak);
+        if (status == NEAP_OK && peak < *lowest) {
+            *lowest = peak;
+            *noise = i == 0 ? 0 : 0.4;
+            *seed = planner->seed + i;
+        }
+    }
+    return status;
+}
+
+/* Fewer swaps can need less memory, since each swapped block must find its place again: several targets between the
+ * lowest peak and what that came to are placed, and the lowest footprint wins. */
+static neap_status without_overhead(np_planner *planner, np_judged *best, uint64_t *lowest_peak)
+{
+    np_judged trial = {0};
+    uint64_t lowest;
+    uint64_t seed = 0;
+    uint64_t reach;
+    double noise = 0;
+    neap_status status = lowest_fill(planner, &trial, &noise, &seed, &lowest);
+    if (status == NEAP_OK) {
+        status = fill_to(planner, 0, noise, seed, best, &lowest);
+    }
+    if (status == NEAP_OK) {
+        status = judge(planner, UINT64_MAX, best);
+    }
+    reach = status == NEAP_OK ? best->place.footprint : 0;
+    *lowest_peak = lowest;
+    for (uint32_t i = 1; i < 24 && status == NEAP_OK && reach > lowest && !is_late(planner); i++) {
+        static const double shares[] = {0.3, 0.6, 0.15, 0.45, 0.75, 0};
+        uint64_t target = lowest + (uint64_t)(shares[i % 6] * (double)(reach - lowest));
+        uint64_t peak;
+        status = fill_to(planner, target, i < 6 ? noise : 0.4, i < 6 ? seed : planner->seed + i, &trial, &peak);
+        if (status == NEAP_OK && peak < best->place.footprint) {
+            status = judge(planner, UINT64_MAX, &trial);
+            if (status == NEAP_OK && trial.place.footprint < best->place.footprint) {
+                keep(best, &trial);
+            }
+        }
+    }
+    np_judged_free(&trial, planner->timeline->memory);
+    return status;
+}
+
+/* Where some overhead is allowed: the lowest limit that a search holds at that cost, by halving. */
+static neap_status with_overhead(np_planner *planner, double overhead, np_judged *best)
+{
+    np_judged trial = {0};
+    uint64_t low;
+    uint64_t high = best->place.footprint;
+    neap_status status = np_bound_peak(planner->timeline, &planner->link, overhead, &low);
+    for (uint32_t i = 0; i < BISECTIONS && status == NEAP_OK && low < high && !is_late(planner); i++) {
+        uint64_t middle = low + (high - low) / 2;
+        status = np_plan_within_limit(planner, NEAP_SWAP_SEARCH, middle, &trial);
+        if (status == NEAP_OK && trial.simulation.overhead <= overhead) {
+            high = trial.place.footprint < middle ? trial.place.footprint : middle;
+            keep(best, &trial);
+        } else if (status == NEAP_OK || status == NEAP_NO_PLAN) {
+            low = middle + 1;
+            status = NEAP_OK;
+        }
+    }
+    np_judged_free(&trial, planner->timeline->memory);
+    return status;
+}
+
+neap_status np_plan_without_overhead(np_planner *planner, double overhead, np_judged *best, uint64_t *lowest_peak)
+{
+    uint64_t deadline_ns = planner->deadline_ns;
+    uint64_t now = np_clock_ns();
+    neap_status status;
+    if (overhead > 0 && deadline_ns > now) {
+        planner->deadline_ns = now + (deadline_ns - now) / 3;
+    }
+    status = without_overhead(planner, best, lowest_peak);
+    planner->deadline_ns = deadline_ns;
+    if (status == NEAP_OK && overhead > 0) {
+        status = with_overhead(planner, overhead, best);
+        *lowest_peak = best->simulation.peak < *lowest_peak ? best->simulation.peak : *lowest_peak;
+    }
+    return status;
+}
+
+/* ---- under a limit ---- */
+
+static neap_status by_paper(np_planner *planner, np_method method, uint64_t limit, np_swap_array *swaps,
+                            np_simulation *simulation, bool *found)
+{
+    np_method_options options = {
+        .method = method, .limit = limit, .min_bytes = planner->min_block, .seed = planner->seed};
+    np_chosen chosen;
+    neap_status status = np_swap_by_method(planner->timeline, &planner->link, &options, &chosen);
+    *found = false;
+    if (status == NEAP_NO_PLAN) {
+        return NEAP_OK;
+    }
+    if (status != NEAP_OK) {
+        return status;
+    }
+    if (chosen.simulation.possible) {
+        status = np_array_reserve(planner->timeline->memory, swaps, chosen.swaps.n);
+        if (status == NEAP_OK) {
+            memcpy(swaps->items, chosen.swaps.items, chosen.swaps.n * sizeof *swaps->items);
+            swaps->n = chosen.swaps.n;
+            *simulation = chosen.simulation;
+            *found = true;
+        }
+    }
+    np_chosen_free(&chosen);
+    return status;
+}
+
+static np_method paper_method(neap_swap_method method)
+{
+    switch (method) {
+    case NEAP_SWAP_DOA:
+        return NP_METHOD_DOA;
+    case NEAP_SWAP_AOA:
+        return NP_METHOD_AOA;
+    case NEAP_SWAP_WDOA:
+        return NP_METHOD_WDOA;
+    case NEAP_SWAP_SWDOA:
+        return NP_METHOD_SWDOA;
+    case NEAP_SWAP_BO:
+    case NEAP_SWAP_SEARCH:
+    case NEAP_SWAP_N_METHODS:
+        break;
+    }
+    return NP_METHOD_BO;
+}
+
+neap_status np_plan_load(np_planner *planner, neap_swap_method method, uint64_t limit, np_swap_array *swaps,
+                         np_simulation *simulation, bool *found)
+{
+    const neap_memory *memory = planner->timeline->memory;
+    np_stall_options options = {.limit = limit, .min_block = planner->min_block, .page = planner->page};
+    np_swap_array other = {0};
+    np_simulation other_simulation;
+    bool other_found = false;
+    uint64_t now = np_clock_ns();
+    neap_status status;
+
+    if (method != NEAP_SWAP_SEARCH) {
+        return by_paper(planner, paper_method(method), limit, swaps, simulation, found);
+    }
+    options.seed = planner->seed;
+    options.deadline_ns = now + (planner->deadline_ns > now ? (planner->deadline_ns - now) / 2 : 0);
+    status = np_stall_search(planner->timeline, &planner->link, &options, swaps, simulation, found);
+    if (status == NEAP_OK && (!*found || simulation->overhead > 0)) { /* never worse than the mix */
+        status = by_paper(planner, NP_METHOD_BO, limit, &other, &other_simulation, &other_found);
+    }
+    if (status == NEAP_OK && other_found && (!*found || other_simulation.overhead < simulation->overhead)) {
+        np_swap_array old = *swaps;
+        *swaps = other;
+        other = old;
+        *simulation = other_simulation;
+        *found = true;
+    }
+    np_array_free(memory, &other);
+    return status;
+}
+
+/* The load is planned lower and lower until the footprint, too, is within the limit. */
+neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, uint64_t limit, np_judged *best)
+{
+    np_judged trial = {0};
+    uint64_t aim = limit;
+    bool has_best = false;
+    np_floor floor;
+    neap_status status = np_bound_floor(planner->timeline, &floor);
+    for (uint32_t i = 0; i < MAX_LOWERINGS && status == NEAP_OK && aim >= floor.bytes && !has_best; i++) {
+        bool found;
+        status = np_plan_load(planner, method, aim, &trial.swaps, &trial.simulation, &found);
+        if (status != NEAP_OK || !found) {
+            break;
+        }
+        status = judge(planner, aim, &trial);
+        if (status == NEAP_OK && trial.place.footprint <= limit) {
+            keep(best, &trial);
+            has_best = true;
+        } else if (status == NEAP_OK) {
+            uint64_t over = trial.place.footprint - limit;
+            uint64_t least = limit / 200;
+            uint64_t step = over > least ? over : least;
+            if (step >= aim) {
+                break;
+            }
+            aim = aim > floor.bytes && aim - step < floor.bytes ? floor.bytes : aim - step;
+        }
+    }
+    np_judged_free(&trial, planner->timeline->memory);
+    if (status == NEAP_OK && !has_best) {
+        status = NEAP_NO_PLAN;
+    }
+    return status;
+}

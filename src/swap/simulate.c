@@ -1,0 +1,534 @@
+#include "swap/simulate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    LIVES_AT_ONCE = 4, /* a swap's copies of so many successive periods are told apart */
+    MIN_PERIODS = 3,
+    MAX_PERIODS = 24,
+};
+
+#define STEADY 1e-9 /* periods that differ by less, relatively, are alike */
+
+/* One swap as the queues see it. Its n-th life begins in the n-th period; copies may be queued a period earlier or
+ * later than that, when their keys say so. */
+typedef struct job {
+    uint64_t bytes;
+    double key;  /* of the queue it is sorted for */
+    int32_t lap; /* periods after the life's own in which it is queued */
+    uint32_t swap;
+} job;
+
+typedef struct swap_state {
+    uint64_t bytes;
+    uint32_t from;
+    uint32_t to;
+    uint32_t in_after;
+    int32_t release;      /* exec whose end releases the copy out, counted on; negative in the period before */
+    bool clean;           /* the host still has what left before: no copy out */
+    uint32_t absent_from; /* see np_absence; of the last life */
+    uint32_t back_from;
+    bool is_out[LIVES_AT_ONCE]; /* by life, modulo */
+    bool is_back[LIVES_AT_ONCE];
+} swap_state;
+
+typedef struct engine {
+    const job *jobs; /* a period's, in the order of the queue */
+    uint32_t n_jobs;
+    uint32_t next;       /* job to start next */
+    int64_t next_period; /* the period it is queued in */
+    bool busy;
+    int64_t life; /* of the copy under way */
+    uint32_t swap;
+    double latency_left;
+    double bytes_left;
+} engine;
+
+/* What a simulation moves through. */
+typedef struct run_state {
+    const np_simulator *simulator;
+    swap_state *swaps;
+    uint64_t limit;
+    uint64_t held;
+    uint64_t peak;
+    double now;
+    int64_t n_ended; /* execs that have ended, over all periods */
+    bool is_running; /* the next one has begun */
+    engine out;
+    engine in;
+} run_state;
+
+struct np_simulator {
+    const np_timeline *timeline;
+    np_link link;
+    double pause_ns;
+    uint64_t *first_used; /* [exec]: bytes of blocks used for the first time */
+    uint64_t *last_used;  /* [exec]: for the last time */
+    uint64_t begin_bytes; /* held when a period begins, nothing being absent */
+    /* Scratch, grown as needed. */
+    np_array(swap_state) swaps;
+    np_array(job) out_jobs;
+    np_array(job) in_jobs;
+    np_array(uint32_t) due_at; /* [exec]: into `due`, the swaps whose gap ends there */
+    np_array(uint32_t) due;
+    np_array(uint32_t) after_at; /* [exec]: into `after`, the swaps whose gap begins there */
+    np_array(uint32_t) after;
+};
+
+/* ---- making ---- */
+
+void np_simulator_free(np_simulator *simulator)
+{
+    if (simulator) {
+        const neap_memory *memory = simulator->timeline->memory;
+        size_t n = simulator->timeline->n_execs;
+        np_memory_free(memory, simulator->first_used, n, sizeof *simulator->first_used);
+        np_memory_free(memory, simulator->last_used, n, sizeof *simulator->last_used);
+        np_array_free(memory, &simulator->swaps);
+        np_array_free(memory, &simulator->out_jobs);
+        np_array_free(memory, &simulator->in_jobs);
+        np_array_free(memory, &simulator->due_at);
+        np_array_free(memory, &simulator->due);
+        np_array_free(memory, &simulator->after_at);
+        np_array_free(memory, &simulator->after);
+        np_memory_free(memory, simulator, 1, sizeof *simulator);
+    }
+}
+
+static void find_needs(np_simulator *simulator)
+{
+    const np_timeline *timeline = simulator->timeline;
+    uint32_t n = timeline->n_execs;
+    for (size_t i = 0; i < timeline->blocks.n; i++) {
+        const np_swap_block *block = &timeline->blocks.items[i];
+        const np_use *uses = &timeline->uses.items[block->first_use];
+        if (!block->persistent && !block->pinned) {
+            simulator->first_used[uses[0].exec % n] += block->bytes;
+            simulator->last_used[uses[block->n_uses - 1].exec % n] += block->bytes;
+        }
+    }
+    simulator->begin_bytes = timeline->needed.items[0] - simulator->first_used[0];
+}
+
+neap_status np_simulator_create(const np_timeline *timeline, const np_link *link, np_simulator **simulator)
+{
+    const neap_memory *memory = timeline->memory;
+    np_simulator *made = np_memory_alloc_zero(memory, 1, sizeof *made);
+    if (!made) {
+        return NEAP_NO_MEMORY;
+    }
+    made->timeline = timeline;
+    made->link = *link;
+    made->first_used = np_memory_alloc_zero(memory, timeline->n_execs, sizeof *made->first_used);
+    made->last_used = np_memory_alloc_zero(memory, timeline->n_execs, sizeof *made->last_used);
+    if (!made->first_used || !made->last_used) {
+        np_simulator_free(made);
+        return NEAP_NO_MEMORY;
+    }
+    made->pause_ns = timeline->start_ns.items[0];
+    find_needs(made);
+    *simulator = made;
+    return NEAP_OK;
+}
+
+/* ---- preparing the swaps of one simulation ---- */
+
+static int compare_jobs(const void *left, const void *right)
+{
+    const job *a = left;
+    const job *b = right;
+    if (a->key != b->key) {
+        return a->key < b->key ? -1 : 1;
+    }
+    return a->swap < b->swap ? -1 : a->swap > b->swap;
+}
+
+/* Keys are times; what lies beyond the first period is queued in a later one. */
+static job make_job(double key, double period_ns, uint64_t bytes, uint32_t swap)
+{
+    double lap = floor(key / period_ns);
+    return (job){.bytes = bytes, .key = key - lap * period_ns, .lap = (int32_t)lap, .swap = swap};
+}
+
+/* Does nothing write the block between the gap before this one and this one? Gaps of a block follow each other. */
+static bool is_unchanged_since_last_gap(const np_timeline *timeline, uint32_t gap_index)
+{
+    const np_gap *gap = &timeline->gaps.items[gap_index];
+    const np_gap *before = gap_index > 0 ? gap - 1 : NULL;
+    if (!before || before->block != gap->block) {
+        return false;
+    }
+    return gap->release_ns <= np_timeline_end(timeline, before->from);
+}
+
+static neap_status prepare_swaps(np_simulator *simulator, const np_swap *swaps, uint32_t n_swaps)
+{
+    const np_timeline *timeline = simulator->timeline;
+    const neap_memory *memory = timeline->memory;
+    if (np_array_reserve(memory, &simulator->swaps, n_swaps) != NEAP_OK ||
+        np_array_reserve(memory, &simulator->out_jobs, n_swaps) != NEAP_OK ||
+        np_array_reserve(memory, &simulator->in_jobs, n_swaps) != NEAP_OK) {
+        return NEAP_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < n_swaps; i++) {
+        const np_gap *gap = &timeline->gaps.items[swaps[i].gap];
+        swap_state *state = &simulator->swaps.items[i];
+        *state = (swap_state){.bytes = swaps[i].bytes, .from = gap->from, .to = gap->to, .in_after = swaps[i].in_after};
+        state->clean = gap->release_ns == -INFINITY;
+        state->release = state->clean ? (int32_t)gap->from : np_timeline_release_exec(timeline, gap);
+        if (!state->clean && i > 0 && swaps[i - 1].gap + 1 == swaps[i].gap && swaps[i].bytes == gap->bytes &&
+            swaps[i - 1].bytes == gap->bytes) { /* listed one after the other: whole both times */
+            state->clean = is_unchanged_since_last_gap(timeline, swaps[i].gap);
+        }
+        simulator->out_jobs.items[i] = make_job(swaps[i].out_key, timeline->period_ns, swaps[i].bytes, i);
+        simulator->in_jobs.items[i] = make_job(swaps[i].in_key, timeline->period_ns, swaps[i].bytes, i);
+    }
+    simulator->swaps.n = simulator->out_jobs.n = simulator->in_jobs.n = n_swaps;
+    qsort(simulator->out_jobs.items, n_swaps, sizeof(job), compare_jobs);
+    qsort(simulator->in_jobs.items, n_swaps, sizeof(job), compare_jobs);
+    return NEAP_OK;
+}
+
+typedef np_array(uint32_t) u32_array;
+
+/* Groups swaps by exec: those at exec k are items[at[k]] .. items[at[k + 1]]. */
+static neap_status group(const np_simulator *simulator, bool by_end, void *at_array, void *item_array)
+{
+    const neap_memory *memory = simulator->timeline->memory;
+    uint32_t n_execs = simulator->timeline->n_execs;
+    u32_array *at = at_array;
+    u32_array *items = item_array;
+    size_t n = simulator->swaps.n;
+    if (np_array_reserve(memory, at, (size_t)n_execs + 2) != NEAP_OK || np_array_reserve(memory, items, n) != NEAP_OK) {
+        return NEAP_NO_MEMORY;
+    }
+    for (uint32_t k = 0; k < n_execs + 2; k++) {
+        at->items[k] = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const swap_state *swap = &simulator->swaps.items[i];
+        at->items[(by_end ? swap->to % n_execs : swap->from) + 2]++;
+    }
+    for (uint32_t k = 2; k < n_execs + 2; k++) {
+        at->items[k] += at->items[k - 1];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const swap_state *swap = &simulator->swaps.items[i];
+        items->items[at->items[(by_end ? swap->to % n_execs : swap->from) + 1]++] = i;
+    }
+    return NEAP_OK;
+}
+
+/* ---- the queues ---- */
+
+static void hold(run_state *run, uint64_t bytes)
+{
+    run->held += bytes;
+    run->peak = run->held > run->peak ? run->held : run->peak;
+}
+
+static bool has_ended(const run_state *run, int64_t life, int64_t exec)
+{
+    return life * run->simulator->timeline->n_execs + exec < run->n_ended;
+}
+
+/* The copy out is done with: its memory is free once the use before the gap is over too. */
+static void finish_out(run_state *run, uint32_t index, int64_t life)
+{
+    swap_state *swap = &run->swaps[index];
+    swap->is_out[life % LIVES_AT_ONCE] = true;
+    swap->absent_from = (uint32_t)(run->n_ended + (run->is_running ? 1 : 0) - life * run->simulator->timeline->n_execs);
+    if (swap->absent_from <= swap->from) {
+        swap->absent_from = swap->from + 1;
+    }
+    if (has_ended(run, life, swap->from)) {
+        run->held -= swap->bytes;
+    }
+}
+
+static void finish_in(run_state *run, uint32_t index, int64_t life)
+{
+    run->swaps[index].is_back[life % LIVES_AT_ONCE] = true;
+}
+
+static void begin_copy(const run_state *run, engine *queue, uint32_t swap, int64_t life)
+{
+    queue->busy = true;
+    queue->swap = swap;
+    queue->life = life;
+    queue->latency_left = run->simulator->link.latency_ns;
+    queue->bytes_left = (double)run->swaps[swap].bytes;
+}
+
+static void skip_job(engine *queue)
+{
+    queue->next++;
+    if (queue->next == queue->n_jobs) {
+        queue->next = 0;
+        queue->next_period++;
+    }
+}
+
+/* Starts what can start now. */
+static void start_out(run_state *run)
+{
+    engine *queue = &run->out;
+    while (!queue->busy && queue->n_jobs > 0) {
+        const job *next = &queue->jobs[queue->next];
+        const swap_state *swap = &run->swaps[next->swap];
+        int64_t life = queue->next_period - next->lap;
+        if (life < 0) { /* before the beginning: taken as done */
+            skip_job(queue);
+            continue;
+        }
+        if (!has_ended(run, life, swap->clean ? (int64_t)swap->from : swap->release)) {
+            return;
+        }
+        skip_job(queue);
+        if (swap->clean) {
+            finish_out(run, next->swap, life);
+        } else {
+            begin_copy(run, queue, next->swap, life);
+        }
+    }
+}
+
+static void start_in(run_state *run)
+{
+    engine *queue = &run->in;
+    uint32_t n_execs = run->simulator->timeline->n_execs;
+    while (!queue->busy && queue->n_jobs > 0) {
+        const job *next = &queue->jobs[queue->next];
+        swap_state *swap = &run->swaps[next->swap];
+        int64_t life = queue->next_period - next->lap;
+        if (life < -1 || (life == -1 && swap->to < n_execs)) {
+            skip_job(queue);
+            continue;
+        }
+        if (!has_ended(run, life, swap->in_after) || (life >= 0 && !swap->is_out[life % LIVES_AT_ONCE]) ||
+            run->held > run->limit || swap->bytes > run->limit - run->held) {
+            return;
+        }
+        hold(run, swap->bytes);
+        swap->back_from = (uint32_t)(run->n_ended - life * n_execs);
+        begin_copy(run, queue, next->swap, life);
+        skip_job(queue);
+    }
+}
+
+static double speed(const run_state *run, bool out)
+{
+    const np_link *link = &run->simulator->link;
+    double own = out ? link->out : link->in;
+    double share = link->both / 2;
+    return run->out.busy && run->in.busy && link->both > 0 && share < own ? share : own;
+}
+
+static double time_left(const run_state *run, const engine *queue, bool out)
+{
+    return queue->busy ? queue->latency_left + queue->bytes_left / speed(run, out) : INFINITY;
+}
+
+static void flow(engine *queue, double ns, double rate)
+{
+    double waited = ns < queue->latency_left ? ns : queue->latency_left;
+    queue->latency_left -= waited;
+    queue->bytes_left -= (ns - waited) * rate;
+}
+
+static void pass(run_state *run, double ns)
+{
+    double out_rate = speed(run, true);
+    double in_rate = speed(run, false);
+    if (run->out.busy) {
+        flow(&run->out, ns, out_rate);
+    }
+    if (run->in.busy) {
+        flow(&run->in, ns, in_rate);
+    }
+    run->now += ns;
+}
+
+/* Lets time pass until the next copy ends. False: none is under way. */
+static bool next_copy(run_state *run)
+{
+    double out_left = time_left(run, &run->out, true);
+    double in_left = time_left(run, &run->in, false);
+    if (out_left == INFINITY && in_left == INFINITY) {
+        return false;
+    }
+    if (out_left <= in_left) {
+        pass(run, out_left);
+        run->out.busy = false;
+        finish_out(run, run->out.swap, run->out.life);
+    } else {
+        pass(run, in_left);
+        run->in.busy = false;
+        if (run->in.life >= 0) {
+            finish_in(run, run->in.swap, run->in.life);
+        } else {
+            run->swaps[run->in.swap].is_back[LIVES_AT_ONCE - 1] = true;
+        }
+    }
+    start_out(run);
+    start_in(run);
+    return true;
+}
+
+static void pass_until(run_state *run, double time)
+{
+    while (fmin(time_left(run, &run->out, true), time_left(run, &run->in, false)) <= time - run->now) {
+        (void)next_copy(run);
+    }
+    if (time > run->now) {
+        pass(run, time - run->now);
+    }
+}
+
+/* ---- execs ---- */
+
+static bool is_back(const swap_state *swap, int64_t life)
+{
+    return swap->is_back[life >= 0 ? life % LIVES_AT_ONCE : LIVES_AT_ONCE - 1];
+}
+
+static bool can_begin(const run_state *run, int64_t period, uint32_t k)
+{
+    const np_simulator *simulator = run->simulator;
+    uint64_t wanted = simulator->first_used[k];
+    if (wanted > 0 && (run->held > run->limit || wanted > run->limit - run->held)) {
+        return false;
+    }
+    for (uint32_t i = simulator->due_at.items[k]; i < simulator->due_at.items[k + 1]; i++) {
+        const swap_state *swap = &run->swaps[simulator->due.items[i]];
+        if (!is_back(swap, period - swap->to / simulator->timeline->n_execs)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The exec is over: memory of last uses is free, and so is that of copies out that ended before it. */
+static void end_exec(run_state *run, int64_t period, uint32_t k)
+{
+    const np_simulator *simulator = run->simulator;
+    run->n_ended++;
+    run->is_running = false;
+    run->held -= simulator->last_used[k];
+    for (uint32_t i = simulator->after_at.items[k]; i < simulator->after_at.items[k + 1]; i++) {
+        swap_state *swap = &run->swaps[simulator->after.items[i]];
+        if (swap->is_out[period % LIVES_AT_ONCE]) {
+            run->held -= swap->bytes;
+        }
+        swap->is_out[(period + 1) % LIVES_AT_ONCE] = false; /* no copy of the next life is released before this */
+        swap->is_back[(period + 1) % LIVES_AT_ONCE] = false;
+    }
+    start_out(run);
+    start_in(run);
+}
+
+/* One exec, waits included. False: it can never begin. */
+static bool run_exec(run_state *run, int64_t period, uint32_t k, double *waited_ns)
+{
+    const np_simulator *simulator = run->simulator;
+    const np_timeline *timeline = simulator->timeline;
+    double begun;
+    pass_until(run, run->now + simulator->pause_ns);
+    begun = run->now;
+    while (!can_begin(run, period, k)) {
+        if (!next_copy(run)) {
+            return false;
+        }
+    }
+    *waited_ns += run->now - begun;
+    hold(run, simulator->first_used[k]);
+    run->is_running = true;
+    pass_until(run, run->now + (timeline->end_ns.items[k] - timeline->start_ns.items[k]));
+    end_exec(run, period, k);
+    return true;
+}
+
+/* Everything that is absent over a period's end is absent at the beginning. */
+static void begin_run(run_state *run, np_simulator *simulator, uint64_t limit)
+{
+    uint32_t n_execs = simulator->timeline->n_execs;
+    *run = (run_state){.simulator = simulator, .swaps = simulator->swaps.items, .limit = limit};
+    run->held = simulator->begin_bytes;
+    for (size_t i = 0; i < simulator->swaps.n; i++) {
+        if (simulator->swaps.items[i].to >= n_execs) {
+            run->held -= simulator->swaps.items[i].bytes;
+        }
+    }
+    run->out = (engine){.jobs = simulator->out_jobs.items, .n_jobs = (uint32_t)simulator->out_jobs.n};
+    run->in = (engine){.jobs = simulator->in_jobs.items, .n_jobs = (uint32_t)simulator->in_jobs.n};
+    for (size_t i = 0; i < simulator->out_jobs.n; i++) { /* keys before time 0 are queued before the first period */
+        int64_t lap = simulator->out_jobs.items[i].lap;
+        run->out.next_period = lap < run->out.next_period ? lap : run->out.next_period;
+    }
+    for (size_t i = 0; i < simulator->in_jobs.n; i++) {
+        int64_t lap = (int64_t)simulator->in_jobs.items[i].lap - 1;
+        run->in.next_period = lap < run->in.next_period ? lap : run->in.next_period;
+    }
+    start_out(run);
+    start_in(run);
+}
+
+static void add_up(const np_simulator *simulator, np_simulation *result)
+{
+    for (size_t i = 0; i < simulator->swaps.n; i++) {
+        result->bytes_out += simulator->swaps.items[i].clean ? 0 : simulator->swaps.items[i].bytes;
+        result->bytes_in += simulator->swaps.items[i].bytes;
+    }
+}
+
+static np_simulation run_periods(np_simulator *simulator, uint64_t limit)
+{
+    const np_timeline *timeline = simulator->timeline;
+    np_simulation result = {.possible = true};
+    run_state run;
+    double last_ns = 0;
+    uint32_t n_alike = 0;
+    begin_run(&run, simulator, limit);
+    for (int64_t period = 0; period < MAX_PERIODS && (period < MIN_PERIODS || n_alike < 2); period++) {
+        double begun = run.now;
+        double waited_ns = 0;
+        run.peak = run.held;
+        for (uint32_t k = 0; k < timeline->n_execs; k++) {
+            if (!run_exec(&run, period, k, &waited_ns)) {
+                return (np_simulation){.possible = false, .overhead = INFINITY, .period_ns = INFINITY, .halted_at = k};
+            }
+        }
+        result.period_ns = run.now - begun;
+        result.waited_ns = waited_ns;
+        result.peak = run.peak;
+        n_alike = fabs(result.period_ns - last_ns) <= STEADY * result.period_ns ? n_alike + 1 : 0;
+        last_ns = result.period_ns;
+    }
+    result.overhead = result.period_ns / timeline->period_ns - 1;
+    result.overhead = result.overhead > 1e-12 ? result.overhead : 0;
+    add_up(simulator, &result);
+    return result;
+}
+
+neap_status np_simulate(np_simulator *simulator, uint64_t limit, const np_swap *swaps, uint32_t n_swaps,
+                        np_simulation *result)
+{
+    neap_status status = prepare_swaps(simulator, swaps, n_swaps);
+    if (status == NEAP_OK) {
+        status = group(simulator, true, &simulator->due_at, &simulator->due);
+    }
+    if (status == NEAP_OK) {
+        status = group(simulator, false, &simulator->after_at, &simulator->after);
+    }
+    if (status == NEAP_OK) {
+        *result = run_periods(simulator, limit);
+    }
+    return status;
+}
+
+np_absence np_simulator_absence(const np_simulator *simulator, uint32_t swap)
+{
+    const swap_state *state = &simulator->swaps.items[swap];
+    return (np_absence){state->absent_from, state->back_from};
+}

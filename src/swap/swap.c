@@ -1,0 +1,373 @@
+/* swap.c: the public planner of swaps. */
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/parallel.h"
+#include "base/status.h"
+#include "pool/circle.h"
+#include "swap/bound.h"
+#include "swap/bound_overhead.h"
+#include "swap/candidates.h"
+#include "swap/planner.h"
+
+enum { DEFAULT_THREADS = 8 };
+
+struct neap_swap_plan {
+    const neap_memory *memory;
+    neap_swap_summary summary;
+    neap_swap_entry *entries;
+};
+
+/* A trace made ready for planning. */
+typedef struct setting {
+    const neap_memory *memory;
+    const neap_trace *trace;
+    neap_swap_options options; /* with the defaults filled in */
+    neap_error *error;
+    np_period period;
+    np_timeline timeline; /* unknown directions taken as writes */
+    np_timeline any;      /* the best possible directions */
+    np_link link;
+    np_planner planner;
+    uint64_t peak_load;
+    np_floor floor;
+    uint64_t begin_ns;
+} setting;
+
+const char *neap_swap_method_name(neap_swap_method method)
+{
+    static const char *const names[NEAP_SWAP_N_METHODS] = {"search", "bo", "doa", "aoa", "wdoa", "swdoa"};
+    return (unsigned)method < NEAP_SWAP_N_METHODS ? names[method] : "unknown";
+}
+
+void neap_swap_free(neap_swap_plan *plan)
+{
+    if (plan) {
+        np_memory_free(plan->memory, plan->entries, plan->summary.n_swaps, sizeof *plan->entries);
+        np_memory_free(plan->memory, plan, 1, sizeof *plan);
+    }
+}
+
+const neap_swap_summary *neap_swap_get_summary(const neap_swap_plan *plan)
+{
+    return &plan->summary;
+}
+
+const neap_swap_entry *neap_swap_entries(const neap_swap_plan *plan, size_t *n_entries)
+{
+    *n_entries = plan->summary.n_swaps;
+    return plan->entries;
+}
+
+/* ---- setting up ---- */
+
+static neap_swap_options with_defaults(const neap_swap_options *options)
+{
+    neap_swap_options filled = *options;
+    unsigned cores = np_parallel_cores();
+    filled.slower = filled.slower > 0 ? filled.slower : 1;
+    filled.overhead = filled.overhead > 0 ? filled.overhead : 0;
+    filled.min_block = filled.min_block ? filled.min_block : (uint64_t)1 << 20;
+    filled.page = filled.page ? filled.page : (uint64_t)2 << 20;
+    filled.alignment = filled.alignment ? filled.alignment : 512;
+    filled.seconds = filled.seconds > 0 ? fmin(filled.seconds, 1e6) : 2;
+    filled.n_threads = filled.n_threads ? filled.n_threads : cores < DEFAULT_THREADS ? cores : DEFAULT_THREADS;
+    return filled;
+}
+
+static neap_status check_options(const neap_swap_options *options, neap_error *error)
+{
+    const neap_link *link = &options->link;
+    if (!(link->out_gbs > 0) || !(link->in_gbs > 0) || !(link->both_gbs >= 0) || !(link->latency_us >= 0) ||
+        !isfinite(link->out_gbs) || !isfinite(link->in_gbs) || !isfinite(link->latency_us)) {
+        return np_fail(error, NEAP_BAD_ARGUMENT, "a link needs a speed above 0 in both directions");
+    }
+    if ((unsigned)options->method >= NEAP_SWAP_N_METHODS || !(options->limit_share >= 0) || options->limit_share > 1) {
+        return np_fail(error, NEAP_BAD_ARGUMENT, "an unknown method, or a limit that is no share of the peak load");
+    }
+    if (options->page % options->alignment != 0) {
+        return np_fail(error, NEAP_BAD_ARGUMENT, "the page must be a multiple of the alignment");
+    }
+    return NEAP_OK;
+}
+
+static neap_status make_timelines(setting *s)
+{
+    np_timeline_options options = {.alignment = s->options.alignment, .slower = s->options.slower};
+    neap_status status;
+    options.directions = NP_DIRECTIONS_CAREFUL;
+    status = np_timeline_make(&s->period, &options, s->memory, &s->timeline);
+    if (status == NEAP_OK) {
+        options.directions = NP_DIRECTIONS_ANY;
+        status = np_timeline_make(&s->period, &options, s->memory, &s->any);
+    }
+    if (status == NEAP_OK && s->timeline.n_execs == 0) {
+        status = np_fail(s->error, NEAP_BAD_INPUT,
+                         "there are no execs in the period: swapping needs to know when blocks are used");
+    }
+    return status;
+}
+
+static void setting_free(setting *s)
+{
+    np_simulator_free(s->planner.simulator);
+    if (s->any.memory) {
+        np_timeline_free(&s->any);
+    }
+    if (s->timeline.memory) {
+        np_timeline_free(&s->timeline);
+    }
+    if (s->period.memory) {
+        np_period_free(&s->period);
+    }
+}
+
+static neap_status setting_make(setting *s)
+{
+    neap_status status = check_options(&s->options, s->error);
+    if (status == NEAP_OK) {
+        status = np_period_find(s->trace, s->memory, &s->period);
+    }
+    if (status == NEAP_OK && s->period.length == 0) {
+        status = NEAP_NO_PERIOD;
+    }
+    if (status == NEAP_OK) {
+        status = make_timelines(s);
+    }
+    if (status == NEAP_OK) {
+        status = np_circle_load(&s->period, s->options.alignment, &s->peak_load);
+    }
+    if (status == NEAP_OK) {
+        status = np_bound_floor(&s->timeline, &s->floor);
+    }
+    if (status != NEAP_OK) {
+        return status;
+    }
+    s->link = np_link_from(&s->options.link);
+    s->planner = (np_planner){.timeline = &s->timeline,
+                              .link = s->link,
+                              .min_block = s->options.min_block,
+                              .page = s->options.page,
+                              .seed = s->options.seed,
+                              .n_threads = s->options.n_threads,
+                              .deadline_ns = s->begin_ns + (uint64_t)(s->options.seconds * 1e9),
+                              .error = s->error};
+    return np_simulator_create(&s->timeline, &s->link, &s->planner.simulator);
+}
+
+static setting setting_of(const neap_trace *trace, const neap_swap_options *options, const neap_memory *memory,
+                          neap_error *error)
+{
+    return (setting){.memory = np_memory_or_default(memory),
+                     .trace = trace,
+                     .options = with_defaults(options),
+                     .error = error,
+                     .begin_ns = np_clock_ns()};
+}
+
+/* ---- handing over ---- */
+
+static uint32_t event_of(const setting *s, uint32_t exec)
+{
+    return s->period.origin + s->timeline.times.items[exec % s->timeline.n_execs];
+}
+
+static neap_status make_plan(const setting *s, const np_judged *judged, neap_swap_plan **plan)
+{
+    const np_timeline *timeline = &s->timeline;
+    neap_swap_plan *made = np_memory_alloc_zero(s->memory, 1, sizeof *made);
+    if (!made) {
+        return NEAP_NO_MEMORY;
+    }
+    made->memory = s->memory;
+    made->entries = np_memory_alloc(s->memory, judged->swaps.n, sizeof *made->entries);
+    if (!made->entries) {
+        np_memory_free(s->memory, made, 1, sizeof *made);
+        return NEAP_NO_MEMORY;
+    }
+    made->summary.n_swaps = judged->swaps.n;
+    for (size_t i = 0; i < judged->swaps.n; i++) {
+        const np_swap *swap = &judged->swaps.items[i];
+        const np_gap *gap = &timeline->gaps.items[swap->gap];
+        made->entries[i] = (neap_swap_entry){
+            .block = s->period.lives.items[timeline->blocks.items[gap->block].life].block,
+            .bytes = swap->bytes,
+            .used_before = event_of(s, gap->from),
+            .back_after = event_of(s, swap->in_after),
+            .used_after = event_of(s, gap->to),
+            .gap_ns = gap->due_ns - np_timeline_end(timeline, gap->from),
+            .copies_ns = 2 * s->link.latency_ns + (double)swap->bytes / s->link.out + (double)swap->bytes / s->link.in,
+        };
+    }
+    *plan = made;
+    return NEAP_OK;
+}
+
+static neap_status find_bounds(const setting *s, neap_swap_summary *summary, bool has_limit)
+{
+    uint64_t peak = 0;
+    double ns = 0;
+    neap_status status = np_bound_peak(&s->timeline, &s->link, s->options.overhead, &peak);
+    summary->bound_peak = (double)peak;
+    if (status == NEAP_OK) {
+        status = np_bound_peak(&s->any, &s->link, s->options.overhead, &peak);
+        summary->bound_peak_any = (double)peak;
+    }
+    if (status == NEAP_OK && has_limit) {
+        status = np_bound_overhead(&s->timeline, &s->link, summary->limit, &ns);
+        summary->bound_overhead = ns / s->timeline.period_ns;
+    }
+    if (status == NEAP_OK && has_limit) {
+        status = np_bound_overhead(&s->any, &s->link, summary->limit, &ns);
+        summary->bound_overhead_any = ns / s->timeline.period_ns;
+    }
+    return status;
+}
+
+static neap_status summarise(const setting *s, const np_judged *judged, uint64_t limit, uint64_t lowest_peak,
+                             neap_swap_plan *plan)
+{
+    neap_swap_summary *summary = &plan->summary;
+    np_candidates candidates;
+    neap_status status = np_candidates_find(&s->timeline, NP_SCOPE_PEAK, s->options.min_block, &candidates);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    summary->load_min = candidates.load_min;
+    np_candidates_free(&candidates);
+    summary->limit = limit ? limit : judged->place.footprint;
+    summary->peak_load = s->peak_load;
+    summary->planned_peak = judged->simulation.peak;
+    summary->lowest_peak = lowest_peak < summary->planned_peak ? lowest_peak : summary->planned_peak;
+    summary->floor = s->floor.bytes;
+    summary->floor_event = event_of(s, s->floor.exec);
+    summary->iteration_ns = s->timeline.period_ns;
+    summary->overhead = judged->simulation.overhead;
+    summary->bytes_out = judged->simulation.bytes_out;
+    summary->bytes_in = judged->simulation.bytes_in;
+    summary->footprint = judged->place.footprint;
+    summary->footprint_bound = judged->place.bound;
+    summary->ratio = summary->planned_peak ? (double)summary->footprint / (double)summary->planned_peak : 1;
+    summary->method = neap_swap_method_name(s->options.method);
+    return find_bounds(s, summary, limit != 0);
+}
+
+static neap_status fail_below_floor(const setting *s, uint64_t limit)
+{
+    const neap_event *event = &s->trace->events.items[event_of(s, s->floor.exec)];
+    return np_fail(s->error, NEAP_NO_PLAN,
+                   "the limit of %llu bytes is below the floor: exec %s (event %u) alone needs %llu",
+                   (unsigned long long)limit, neap_trace_exec_name(s->trace, event->subject),
+                   event_of(s, s->floor.exec), (unsigned long long)s->floor.bytes);
+}
+
+static neap_status plan(setting *s, neap_swap_plan **made)
+{
+    uint64_t limit = s->options.limit ? s->options.limit : (uint64_t)(s->options.limit_share * (double)s->peak_load);
+    uint64_t lowest_peak = UINT64_MAX;
+    np_judged judged = {0};
+    neap_swap_plan *result = NULL;
+    neap_status status;
+    if (limit != 0 && limit < s->floor.bytes) {
+        return fail_below_floor(s, limit);
+    }
+    status = limit == 0 ? np_plan_without_overhead(&s->planner, s->options.overhead, &judged, &lowest_peak)
+                        : np_plan_within_limit(&s->planner, s->options.method, limit, &judged);
+    if (status == NEAP_NO_PLAN) {
+        (void)np_fail(s->error, status, "no plan within %llu bytes was found by %s; the floor is %llu",
+                      (unsigned long long)limit, neap_swap_method_name(s->options.method),
+                      (unsigned long long)s->floor.bytes);
+    }
+    if (status == NEAP_OK) {
+        status = make_plan(s, &judged, &result);
+    }
+    if (status == NEAP_OK) {
+        status = summarise(s, &judged, limit, lowest_peak, result);
+    }
+    np_judged_free(&judged, s->memory);
+    if (status != NEAP_OK) {
+        neap_swap_free(result);
+        return status;
+    }
+    result->summary.seconds = 1e-9 * (double)(np_clock_ns() - s->begin_ns);
+    *made = result;
+    return NEAP_OK;
+}
+
+/* Runs work on a setting; a failure that said nothing says its status. */
+neap_status neap_swap_make(const neap_trace *trace, const neap_swap_options *options, const neap_memory *memory,
+                           neap_error *error, neap_swap_plan **made)
+{
+    neap_error nothing;
+    setting s = setting_of(trace, options, memory, error ? error : &nothing);
+    neap_status status;
+    s.error->text[0] = '\0';
+    status = setting_make(&s);
+    if (status == NEAP_OK) {
+        status = plan(&s, made);
+    }
+    setting_free(&s);
+    if (status != NEAP_OK && !s.error->text[0]) {
+        (void)np_fail(s.error, status, "%s", neap_status_message(status));
+    }
+    return status;
+}
+
+/* ---- the sweep ---- */
+
+static neap_status sweep_row(setting *s, double seconds, neap_sweep_row *row)
+{
+    np_swap_array swaps = {0};
+    double ns;
+    neap_status status = NEAP_OK;
+    for (int method = 0; method < NEAP_SWAP_N_METHODS && status == NEAP_OK; method++) {
+        np_simulation simulation;
+        bool found = false;
+        s->planner.deadline_ns = np_clock_ns() + (uint64_t)(seconds * 1e9);
+        status = np_plan_load(&s->planner, (neap_swap_method)method, row->limit, &swaps, &simulation, &found);
+        row->overhead[method] = found ? simulation.overhead : INFINITY;
+        if (status == NEAP_OK && method == NEAP_SWAP_SEARCH && found) {
+            np_place_options options = {.seconds = 0.1, .seed = s->options.seed, .n_threads = s->options.n_threads};
+            np_place_result place;
+            status = np_simulate(s->planner.simulator, row->limit, swaps.items, (uint32_t)swaps.n, &simulation);
+            if (status == NEAP_OK) {
+                status = np_place_swaps(&s->timeline, s->planner.simulator, swaps.items, (uint32_t)swaps.n, &options,
+                                        s->error, &place);
+            }
+            row->footprint = status == NEAP_OK ? place.footprint : 0;
+        }
+    }
+    np_array_free(s->memory, &swaps);
+    if (status == NEAP_OK) {
+        status = np_bound_overhead(&s->timeline, &s->link, row->limit, &ns);
+        row->bound_overhead = ns / s->timeline.period_ns;
+    }
+    if (status == NEAP_OK) {
+        status = np_bound_overhead(&s->any, &s->link, row->limit, &ns);
+        row->bound_overhead_any = ns / s->timeline.period_ns;
+    }
+    return status;
+}
+
+neap_status neap_swap_sweep(const neap_trace *trace, const neap_swap_options *options, size_t n_rows,
+                            const neap_memory *memory, neap_error *error, neap_sweep_row *rows)
+{
+    neap_error nothing;
+    setting s = setting_of(trace, options, memory, error ? error : &nothing);
+    neap_status status;
+    s.error->text[0] = '\0';
+    status = setting_make(&s);
+    for (size_t i = 0; i < n_rows && status == NEAP_OK; i++) {
+        double share = n_rows > 1 ? (double)i / (double)(n_rows - 1) : 0;
+        double limit = (double)s.peak_load - share * ((double)s.peak_load - (double)s.floor.bytes);
+        neap_sweep_row row = {.limit = i + 1 == n_rows && n_rows > 1 ? s.floor.bytes : (uint64_t)limit};
+        status = sweep_row(&s, s.options.seconds, &row);
+        rows[i] = row;
+    }
+    setting_free(&s);
+    if (status != NEAP_OK && !s.error->text[0]) {
+        (void)np_fail(s.error, status, "%s", neap_status_message(status));
+    }
+    return status;
+}
