@@ -1,6 +1,6 @@
 /* bench_trace.c: how fast traces are read and written, in events a second on one core.
  *
- *     bench_trace FILE...
+ *     bench_trace [--csv RESULTS] FILE...
  *
  * Each file is read and written as it is, and as a long recording: its events repeated, with new block numbers each time,
  * until there are a few million. Times are the best of several runs. */
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bench.h"
 #include "trace/trace.h"
 
 #define LONG_EVENTS ((size_t)4 << 20)
@@ -106,7 +107,7 @@ static double seconds_of_read(const neap_trace *expected, const char *path)
     return best;
 }
 
-static void measure(const char *label, const neap_trace *trace, const char *folder)
+static void measure(const char *label, const neap_trace *trace, const char *folder, FILE *csv)
 {
     static const char *const suffixes[] = {"", ".gz"};
     for (size_t i = 0; i < 2; i++) {
@@ -127,15 +128,21 @@ static void measure(const char *label, const neap_trace *trace, const char *fold
         (void)unlink(path);
         printf("%-34s %-4s %10zu %9.1f %12.2f %12.2f\n", label, i ? "gzip" : "text", trace->events.n,
                (double)n_bytes * 1e-6, n / read_seconds, n / write_seconds);
+        if (csv) {
+            (void)fprintf(csv, "\"%s\",%s,%zu,%ld,%.2f,%.2f,2,\"%s\"\n", label, i ? "gzip" : "text", trace->events.n,
+                          n_bytes, n / read_seconds, n / write_seconds, bench_machine());
+        }
     }
 }
 
 int main(int argc, char **argv)
 {
     const char *parent = getenv("TMPDIR");
+    const char *csv_path = bench_csv_argument(&argc, &argv);
+    FILE *csv;
     char folder[1024];
     if (argc < 2) {
-        fprintf(stderr, "usage: bench_trace FILE...\n");
+        fprintf(stderr, "usage: bench_trace [--csv RESULTS] FILE...\n");
         return 2;
     }
     (void)snprintf(folder, sizeof folder, "%s/neap-bench-XXXXXX", parent ? parent : "/tmp");
@@ -143,9 +150,9 @@ int main(int argc, char **argv)
         perror("bench_trace");
         return 2;
     }
+    csv = bench_csv_open(csv_path, "input,form,events,bytes,read_mevents_per_s,write_mevents_per_s,target,machine");
     printf("%-34s %-4s %10s %9s %12s %12s\n", "trace", "as", "events", "MB", "read M/s", "write M/s");
     for (int i = 1; i < argc; i++) {
-        const char *slash = strrchr(argv[i], '/');
         char label[64];
         neap_error error;
         neap_trace *trace;
@@ -153,13 +160,14 @@ int main(int argc, char **argv)
         if (neap_trace_read(argv[i], NULL, &error, &trace) != NEAP_OK) {
             die("reading", &error);
         }
-        measure(slash ? slash + 1 : argv[i], trace, folder);
+        measure(bench_name(argv[i]), trace, folder, csv);
         longer = repeat(trace);
-        (void)snprintf(label, sizeof label, "%.48s, repeated", slash ? slash + 1 : argv[i]);
-        measure(label, longer, folder);
+        (void)snprintf(label, sizeof label, "%.48s repeated", bench_name(argv[i]));
+        measure(label, longer, folder, csv);
         neap_trace_free(longer);
         neap_trace_free(trace);
     }
     (void)rmdir(folder);
+    bench_csv_close(csv);
     return 0;
 }

@@ -67,6 +67,10 @@ static void print_json(const char *path, const plan_args *args, const neap_plan_
     put_request(&out, path, args);
     json_object_begin(&out, "period");
     json_uint(&out, "begin", summary->begin);
+    json_uint(&out, "length", summary->length / summary->n_periods);
+    json_object_end(&out);
+    json_object_begin(&out, "round");
+    json_uint(&out, "periods", summary->n_periods);
     json_uint(&out, "length", summary->length);
     json_object_end(&out);
     json_uint(&out, "alignment", summary->alignment);
@@ -127,7 +131,12 @@ static void print_summary(const neap_plan_summary *summary)
     char note[160];
     table t = table_begin("lrll");
     (void)snprintf(note, sizeof note, "starting at event %s", units_count(summary->begin, text));
-    TABLE_ROW(&t, TERM_PLAIN, "period", units_count(summary->length, text), "events", note);
+    TABLE_ROW(&t, TERM_PLAIN, "period", units_count(summary->length / summary->n_periods, text), "events", note);
+    if (summary->n_periods > 1) {
+        (void)snprintf(note, sizeof note, "%s events, after which the plan starts over",
+                       units_count(summary->length, text));
+        TABLE_ROW(&t, TERM_PLAIN, "round", units_count(summary->n_periods, text), "periods", note);
+    }
     TABLE_ROW(&t, TERM_PLAIN, "buffers", units_count(summary->n_buffers, text), "", "");
     row_of_bytes(&t, TERM_PLAIN, "peak load", summary->load, "bytes alive at once");
     if (summary->bound != summary->load) {
@@ -138,7 +147,9 @@ static void print_summary(const neap_plan_summary *summary)
     if (summary->optimal) {
         (void)snprintf(note, sizeof note, "proven optimal: the footprint is the bound");
     } else {
-        (void)snprintf(note, sizeof note, "not proven optimal: at most %.2f %% above the best",
+        char above[UNITS_CHARS];
+        (void)snprintf(note, sizeof note, "not proven optimal: at most %s bytes (%.2f %%) above the best",
+                       units_count(summary->footprint - summary->bound, above),
                        summary->bound ? ((double)summary->footprint / (double)summary->bound - 1) * 100 : 0.0);
     }
     TABLE_ROW(&t, summary->optimal ? TERM_GOOD : TERM_WARN, "ratio", text, "x peak load", note);
@@ -193,8 +204,12 @@ static bool write_offsets(const char *path, const neap_trace *trace, const neap_
     const neap_block *blocks = neap_trace_blocks(trace, &n_blocks);
     (void)fputs("id,lower,upper,size,offset\n", file.stream);
     for (size_t i = 0; i < n; i++) {
-        (void)fprintf(file.stream, "%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 "\n",
-                      blocks[buffers[i].block].id, buffers[i].begin, buffers[i].end, buffers[i].size,
+        char place[UNITS_CHARS] = "";
+        if (buffers[i].place > 0) {
+            (void)snprintf(place, sizeof place, ".%" PRIu32, buffers[i].place);
+        }
+        (void)fprintf(file.stream, "%" PRIu64 "%s,%" PRIu32 ",%" PRIu32 ",%" PRIu64 ",%" PRIu64 "\n",
+                      blocks[buffers[i].block].id, place, buffers[i].begin, buffers[i].end, buffers[i].size,
                       buffers[i].offset);
     }
     return file_commit(&file);
@@ -329,8 +344,8 @@ const verb verb_plan = {
     .summary = "where every block should stand so that the device holds no more than it must",
     .details = "FILE is a trace (\"neap-trace 1\", gzip'd or not) or a placement CSV (id,lower,upper,size[,offset]);\n"
                "\"-\" is standard input. Times in --offsets count events from the plan's start; upper exceeds the\n"
-               "period's length where a block lives across its end. Exit code 1: the trace never repeats, or no plan\n"
-               "within --capacity was found.\n",
+               "round's length where a block lives across its end. A block with several places has an id for each:\n"
+               "7, 7.1, 7.2. Exit code 1: the trace never repeats, or no plan within --capacity was found.\n",
     .options = plan_options,
     .n_options = sizeof plan_options / sizeof plan_options[0],
     .run = run_plan,

@@ -2,7 +2,7 @@
  *
  * Two panels share the time axis: the load (grey: what is always there) with its peak, and the arena with every buffer
  * where the plan puts it, the footprint and the proven bound as lines. Colour tells how long a buffer lives, in a ramp
- * that stays ordered in grey and for colour-blind eyes. A buffer that lives across the period's end is drawn in two
+ * that stays ordered in grey and for colour-blind eyes. A buffer that lives across the round's end is drawn in two
  * parts. Coordinates have two digits, so that 20,000 buffers stay below 4 MB. */
 #include "svg.h"
 
@@ -291,7 +291,21 @@ static void draw_arena_axes(const picture *p)
         p->out,
         "<text transform=\"translate(26 %.2f) rotate(-90)\" text-anchor=\"middle\" fill=\"%s\">address, %s</text>\n",
         (arena_top + arena_bottom) / 2, ink, p->unit_name);
-    text_at(p->out, (left + right) / 2, arena_bottom + 42, "middle", ink, "time, events of the period");
+    if (p->summary->n_periods > 1) {
+        (void)snprintf(label, sizeof label, "time, events of a round of %" PRIu32 " periods", p->summary->n_periods);
+    } else {
+        (void)snprintf(label, sizeof label, "time, events of the period");
+    }
+    text_at(p->out, (left + right) / 2, arena_bottom + 42, "middle", ink, label);
+}
+
+/* Where the periods of a round meet. */
+static void draw_period_ends(const picture *p)
+{
+    for (uint32_t i = 1; i < p->summary->n_periods; i++) {
+        double x = x_of(p, p->length * i / p->summary->n_periods);
+        line(p->out, x, load_top, x, arena_bottom, faint, "stroke-width=\".7\" stroke-dasharray=\"2 3\"");
+    }
 }
 
 static void draw_limits(const picture *p)
@@ -369,6 +383,7 @@ static void draw_page(const picture *p, const char *name)
     draw_load(p);
     draw_buffers(p);
     draw_arena_axes(p);
+    draw_period_ends(p);
     draw_limits(p);
     draw_legend(p);
     (void)fputs("</svg>\n", p->out);

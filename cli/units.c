@@ -103,22 +103,81 @@ bool units_parse_uint(const char *text, uint64_t *value)
     return true;
 }
 
-bool units_parse_seconds(const char *text, double *seconds)
+/* The finite number of 0 or more at *text, which is moved behind it. */
+static bool read_real(const char **text, double *value)
 {
-    if (!is_digit(*text) && *text != '.') {
+    if (!is_digit(**text) && **text != '.') {
         return false; /* no spaces, signs, "inf" or "nan" */
     }
     char *end;
     errno = 0;
-    double parsed = strtod(text, &end);
-    if (*end == 's' && end != text) {
-        end++;
+    double parsed = strtod(*text, &end);
+    if (end == *text || errno != 0 || !isfinite(parsed) || parsed < 0) {
+        return false;
     }
-    if (end == text || *end != '\0' || errno != 0 || !isfinite(parsed) || parsed < 0) {
+    *text = end;
+    *value = parsed;
+    return true;
+}
+
+bool units_parse_seconds(const char *text, double *seconds)
+{
+    double parsed;
+    if (!read_real(&text, &parsed) || (*text == 's' ? text[1] : *text) != '\0') {
         return false;
     }
     *seconds = parsed;
     return true;
+}
+
+bool units_parse_ratio(const char *text, double *ratio)
+{
+    double parsed;
+    if (!read_real(&text, &parsed) || *text != '\0') {
+        return false;
+    }
+    *ratio = parsed;
+    return true;
+}
+
+bool units_parse_share(const char *text, double *share)
+{
+    double parsed;
+    if (!read_real(&text, &parsed)) {
+        return false;
+    }
+    text += strspn(text, " ");
+    if (strcmp(text, "%") != 0) {
+        return false;
+    }
+    *share = parsed / 100;
+    return true;
+}
+
+size_t units_parse_speeds(const char *text, double speeds[UNITS_SPEEDS_MAX])
+{
+    static const struct {
+        const char *name;
+        double gbs;
+    } speed_units[] = {{"", 1}, {"MB/s", 1e-3}, {"GB/s", 1}, {"TB/s", 1e3}};
+    double parsed[UNITS_SPEEDS_MAX];
+    size_t n = 0;
+    do {
+        if (n == UNITS_SPEEDS_MAX || !read_real(&text, &parsed[n]) || !(parsed[n] > 0)) {
+            return 0;
+        }
+        n++;
+    } while (*text == '/' && text++);
+    text += strspn(text, " ");
+    for (size_t i = 0; i < sizeof speed_units / sizeof speed_units[0]; i++) {
+        if (strcasecmp(speed_units[i].name, text) == 0) {
+            for (size_t k = 0; k < n; k++) {
+                speeds[k] = parsed[k] * speed_units[i].gbs;
+            }
+            return n;
+        }
+    }
+    return 0;
 }
 
 const char *units_bytes(uint64_t bytes, char *text)
@@ -159,5 +218,12 @@ const char *units_seconds(double seconds, char *text)
     } else {
         (void)snprintf(text, UNITS_CHARS, "%.2f s", seconds);
     }
+    return text;
+}
+
+const char *units_share(double share, char *text)
+{
+    double percent = share * 100;
+    (void)snprintf(text, UNITS_CHARS, "%.2f %%", percent < 0 && percent > -0.005 ? 0.0 : percent);
     return text;
 }

@@ -17,9 +17,18 @@ bool units_parse_uint(const char *text, uint64_t *value);
 /* A finite number of 0 or more. */
 bool units_parse_seconds(const char *text, double *seconds);
 
+bool units_parse_ratio(const char *text, double *ratio); /* the same without an "s" behind it: 7.5 */
+bool units_parse_share(const char *text, double *share); /* "70%", "0.5 %": 0.7, 0.005 */
+
+/* "50GB/s", "13.2/12.1 GB/s", "55/55/100": up to three speeds above 0 with one unit (MB/s, GB/s or TB/s; GB/s where there
+ * is none), in 10^9 bytes a second. Returns how many, 0 where the text is anything else. */
+#define UNITS_SPEEDS_MAX 3
+size_t units_parse_speeds(const char *text, double speeds[UNITS_SPEEDS_MAX]);
+
 /* Each writes into text (UNITS_CHARS at least) and returns it. */
 const char *units_bytes(uint64_t bytes, char *text);   /* "503.8 MB": decimal, MB from 100 kB on */
 const char *units_count(uint64_t count, char *text);   /* "503,842,816" */
 const char *units_seconds(double seconds, char *text); /* "12 ms", "1.30 s" */
+const char *units_share(double share, char *text);     /* "29.18 %" */
 
 #endif

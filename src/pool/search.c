@@ -69,6 +69,7 @@ struct np_search {
     unsigned n_attempts;
     lane lanes[MAX_ATTEMPTS];
     np_order best_orders[N_LANES];
+    atomic_bool has_placement; /* some attempt has ended with one */
     atomic_uint first_success; /* the lowest attempt of the round that reached the goal; later ones stop */
 };
 
@@ -83,8 +84,8 @@ static bool should_stop(void *user)
     if (stop->index > atomic_load(&stop->search->first_success)) {
         return true;
     }
-    /* The very first attempt ends whatever the time: there must be some plan. */
-    return !(stop->search->n_rounds == 0 && stop->index == 0) && np_clock_ns() > stop->search->options.deadline_ns;
+    /* Whatever the time, some attempt must come to its end: there must be a plan. */
+    return atomic_load(&stop->search->has_placement) && np_clock_ns() > stop->search->options.deadline_ns;
 }
 
 /* ---- attempts ---- */
@@ -219,6 +220,9 @@ static void run_attempt(void *user, unsigned index)
             break;
         }
     }
+    if (try->status == NEAP_OK && try->height != UINT64_MAX) {
+        atomic_store(&s->has_placement, true);
+    }
     if (try->status == NEAP_OK && try->height <= s->goal) {
         unsigned lowest = atomic_load(&s->first_success);
         while (index < lowest && !atomic_compare_exchange_weak(&s->first_success, &lowest, index)) {}
@@ -234,8 +238,8 @@ static void first_round(np_search *s)
         np_order order;
         np_fit_rule rule;
     } fits[] = {
-        {NP_ORDER_LOAD_LENGTH, NP_FIT_FIRST}, {NP_ORDER_LOAD, NP_FIT_FIRST},        {NP_ORDER_LENGTH, NP_FIT_FIRST},
-        {NP_ORDER_SIZE, NP_FIT_FIRST},        {NP_ORDER_SIZE_LENGTH, NP_FIT_FIRST}, {NP_ORDER_AREA, NP_FIT_FIRST},
+        {NP_ORDER_LOAD_LENGTH, NP_FIT_FIRST}, {NP_ORDER_SIZE, NP_FIT_FIRST},        {NP_ORDER_LOAD, NP_FIT_FIRST},
+        {NP_ORDER_LENGTH, NP_FIT_FIRST},      {NP_ORDER_SIZE_LENGTH, NP_FIT_FIRST}, {NP_ORDER_AREA, NP_FIT_FIRST},
         {NP_ORDER_LENGTH_SIZE, NP_FIT_FIRST}, {NP_ORDER_SIZE, NP_FIT_BEST},         {NP_ORDER_BEGIN, NP_FIT_BEST},
     };
     s->n_attempts = sizeof fits / sizeof *fits;
@@ -283,7 +287,8 @@ static attempt skyline_attempt(np_search *s, unsigned round, unsigned number)
 {
     static const np_skyline_rule first_rules[N_LANES] = {NP_SKYLINE_LOWEST, NP_SKYLINE_FAILING, NP_SKYLINE_FEWEST,
                                                          NP_SKYLINE_TIGHTEST};
-    static const np_skyline_rule rules[] = {NP_SKYLINE_FEWEST, NP_SKYLINE_LOWEST, NP_SKYLINE_TIGHTEST};
+    static const np_skyline_rule rules[] = {NP_SKYLINE_FEWEST, NP_SKYLINE_FEWEST, NP_SKYLINE_LOWEST,
+                                            NP_SKYLINE_TIGHTEST};
     static const np_skyline_rule later_rules[N_LANES] = {NP_SKYLINE_LOWEST, NP_SKYLINE_FAILING, NP_SKYLINE_FEWEST,
                                                          NP_SKYLINE_FAILING};
     static const np_order orders[] = {NP_ORDER_LENGTH, NP_ORDER_AREA, NP_ORDER_SIZE};
@@ -300,14 +305,14 @@ static attempt skyline_attempt(np_search *s, unsigned round, unsigned number)
             try.order = NP_ORDER_LENGTH;
         }
     } else {
-        try.sky_rule = number == 0 ? rules[np_rng_below(rng, 3)] : later_rules[number];
+        try.sky_rule = number == 0 ? rules[np_rng_below(rng, 4)] : later_rules[number];
         try.order = orders[np_rng_below(rng, 3)];
         try.noise = 0.1 + 0.8 * np_rng_unit(rng);
     }
     if (number == N_LANES - 1) { /* proves now and then, and goes down in smaller steps */
         try.proves = round % 4 == 1;
         try.capacity = try.proves ? s->best - 1 : on_the_way(s, s->way / 2);
-    } else if (number == N_LANES - 2 && round > FIRST_SKYLINE_ROUNDS) {
+    } else if (number == N_LANES - 2 && round > FIRST_SKYLINE_ROUNDS && round % 2 == 0) {
         try.capacity = on_the_way(s, s->way);
     }
     return try;

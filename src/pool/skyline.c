@@ -241,6 +241,7 @@ static int64_t waste_height(const np_skyline *skyline, const frame *node, np_ran
         for (uint32_t r = 0; r < item->n_ranges; r++) {
             for (uint32_t s = item->ranges[r].begin; s < item->ranges[r].end; s++) {
                 const sky_section *under = &state->sections[s];
+                sky_widen(cause, under->cause_begin, under->cause_end); /* the other stands on this floor at the least */
                 for (uint32_t j = 0; j < under->n_unplaced; j++) {
                     uint32_t other = state->members[under->list + j];
                     if (state->items[other].size < smallest && !(alone && other == index)) {

@@ -329,7 +329,9 @@ neap_status sky_state_place(sky_state *state, uint32_t item_index, int64_t heigh
     }
     SKY_FOR_SECTIONS(item, s)
     {
-        status = raise_floor(state, s, height + item->size, (np_range){s, s + 1}, possible);
+        /* What brought the floor up to the item still counts: without it, something could stand under the item. */
+        np_range cause = {state->sections[s].cause_begin, state->sections[s].cause_end};
+        status = raise_floor(state, s, height + item->size, cause, possible);
         if (status != NEAP_OK) {
             return status;
         }

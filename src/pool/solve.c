@@ -129,8 +129,8 @@ static neap_status place_by_search(solving *s)
         }
         status = np_search_round(top);
     }
-    if (status == NEAP_OK && top) {
-        (void)snprintf(s->found_by, sizeof s->found_by, "%s", np_search_found_by(top));
+    if (status == NEAP_OK) { /* no part at all: whatever lives, lives all the time */
+        (void)snprintf(s->found_by, sizeof s->found_by, "%s", top ? np_search_found_by(top) : "stacking");
     }
     free_searches(sections, searches);
     return status;

@@ -35,7 +35,8 @@ neap_status np_bound_peak(const np_timeline *timeline, const np_link *link, doub
         return status;
     }
     highest = (double)floor.bytes; /* no copy helps below it */
-    for (uint32_t first = 0; first < stride; first++) { /* a few here and there first: a high one makes the rest short */
+    for (uint32_t first = 0; first < stride;
+         first++) { /* a few here and there first: a high one makes the rest short */
         for (uint32_t i = first; i < timeline->n_execs; i += stride) {
             highest = highest_left(&windows, i, overhead * timeline->period_ns, highest);
         }

@@ -7,14 +7,23 @@
 
 #define PERIODS 8 /* that the path goes over: long enough to close on its best circle nearly always */
 
-/* At least `wait_ns` is waited before the execs begin + 1 .. end. */
+/* Of `left` bytes that are in the window, all beyond the limit must be copied at no more than `speed` while the program
+ * waits before the execs begin + 1 .. end. */
 typedef struct wait_window {
-    double wait_ns;
+    double left;
+    double speed;   /* bytes a ns */
     uint32_t begin; /* below n_execs */
     uint32_t end;   /* counted on */
 } wait_window;
 
 typedef np_array(wait_window) wait_array;
+
+/* The most that is left in the windows that begin later than the present one and end at some exec or before, as far as
+ * it is known: too low only keeps more windows. */
+typedef struct inner {
+    double slow; /* of the windows whose speed is the lower of the link's */
+    double all;
+} inner;
 
 /* A place on the line between execs, and the longest path to it. */
 typedef struct place {
@@ -24,56 +33,65 @@ typedef struct place {
 
 /* ---- the windows that matter ---- */
 
-/* What must be waited in the window of `left`. */
-static double wait_in(const np_left *left, const np_link *link, double limit)
+static neap_status keep(np_windows *windows, double left, double speed, uint32_t begin, uint32_t end, wait_array *kept)
 {
-    double both = (left->both - limit) / fmax(link->out, link->in);
-    return fmax(both, fmax((left->out - limit) / link->out, (left->in - limit) / link->in));
+    wait_window window = {left, speed, begin, end};
+    return np_array_push(windows->timeline->memory, kept, window);
 }
 
-/* Keeps windows that have a wait longer than any window inside them. `inside[end]` is the longest wait of the windows
- * that begin later and end at `end` or before, as far as it is known: too low only keeps more. Adds the windows that
- * begin after exec i. */
-static neap_status keep_windows(np_windows *windows, uint32_t i, double limit, double *inside, wait_array *kept)
+/* Adds the windows that begin after exec i and in which more is left than in any window inside them that copies no
+ * faster: the others ask for no wait of their own, whatever the limit. */
+static neap_status keep_windows(np_windows *windows, uint32_t i, double limit, inner *inners, wait_array *kept)
 {
+    const np_link *link = &windows->link;
+    double slow = fmin(link->out, link->in);
+    double fast = fmax(link->out, link->in);
     uint32_t n = np_windows_sweep(windows, i, limit);
-    double longest = 0;
-    for (uint32_t m = 0; m < n; m++) {
-        uint32_t end = i + 1 + m;
-        double wait_ns = wait_in(&windows->left[m], &windows->link, limit);
-        longest = fmax(longest, inside[end]);
-        if (wait_ns > longest) {
-            wait_window window = {wait_ns, i, end};
-            if (np_array_push(windows->timeline->memory, kept, window) != NEAP_OK) {
-                return NEAP_NO_MEMORY;
-            }
-            longest = wait_ns;
+    inner most = {limit, limit};
+    neap_status status = NEAP_OK;
+    for (uint32_t m = 0; m < n && status == NEAP_OK; m++) {
+        const np_left *left = &windows->left[m];
+        inner *inside = &inners[i + 1 + m];
+        double by_slow = link->out == slow ? left->out : left->in;
+        double by_fast = fmax(left->both, link->out == slow ? left->in : left->out);
+        by_slow = slow == fast ? fmax(by_slow, by_fast) : by_slow;
+        most.slow = fmax(most.slow, inside->slow);
+        most.all = fmax(most.all, inside->all);
+        if (by_slow > most.slow) {
+            status = keep(windows, by_slow, slow, i, i + 1 + m, kept);
+            most.slow = by_slow;
+            most.all = fmax(most.all, by_slow);
         }
-        inside[end] = longest;
+        if (by_fast > most.all && status == NEAP_OK) {
+            status = keep(windows, by_fast, fast, i, i + 1 + m, kept);
+            most.all = by_fast;
+        }
+        *inside = most;
     }
-    return NEAP_OK;
+    return status;
 }
 
+/* All windows that matter for limits of at least `limit`, in descending order of begin. */
 static neap_status find_windows(const np_timeline *timeline, const np_link *link, double limit, wait_array *kept)
 {
     uint32_t n = timeline->n_execs;
-    double *inside = np_memory_alloc_zero(timeline->memory, 2 * (size_t)n, sizeof *inside);
+    inner *inners = np_memory_alloc_zero(timeline->memory, 2 * (size_t)n, sizeof *inners);
     np_windows windows;
-    neap_status status = inside ? np_windows_init(&windows, timeline, link) : NEAP_NO_MEMORY;
+    neap_status status = inners ? np_windows_init(&windows, timeline, link) : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
         for (uint32_t i = n; i-- > 0 && status == NEAP_OK;) {
-            status = keep_windows(&windows, i, limit, inside, kept);
+            status = keep_windows(&windows, i, limit, inners, kept);
         }
         np_windows_free(&windows);
     }
-    np_memory_free(timeline->memory, inside, 2 * (size_t)n, sizeof *inside);
+    np_memory_free(timeline->memory, inners, 2 * (size_t)n, sizeof *inners);
     return status;
 }
 
 /* ---- the path ---- */
 
-/* Longest paths from place 0 to every other. The windows stand in descending order of begin. */
-static void find_paths(const wait_array *kept, uint32_t n, place *places, uint32_t n_places)
+/* Longest paths from place 0 to every other. */
+static void find_paths(const wait_array *kept, double limit, uint32_t n, place *places, uint32_t n_places)
 {
     size_t next = kept->n;
     for (uint32_t p = 0; p < n_places; p++) {
@@ -81,16 +99,17 @@ static void find_paths(const wait_array *kept, uint32_t n, place *places, uint32
     }
     places[0].wait_ns = 0;
     for (uint32_t p = 0; p < n_places; p++) {
-        uint32_t shift = p - p % n;
+        uint32_t begin = p % n;
         if (p > 0 && places[p - 1].wait_ns >= places[p].wait_ns) {
             places[p] = (place){places[p - 1].wait_ns, p - 1};
         }
-        next = p % n == 0 ? kept->n : next;
-        for (; next > 0 && kept->items[next - 1].begin == p % n; next--) {
+        next = begin == 0 ? kept->n : next;
+        for (; next > 0 && kept->items[next - 1].begin == begin; next--) {
             const wait_window *window = &kept->items[next - 1];
-            uint32_t end = window->end + shift;
-            if (end < n_places && places[p].wait_ns + window->wait_ns > places[end].wait_ns) {
-                places[end] = (place){places[p].wait_ns + window->wait_ns, p};
+            uint32_t end = window->end - begin + p;
+            double wait_ns = places[p].wait_ns + (window->left - limit) / window->speed;
+            if (end < n_places && wait_ns > places[end].wait_ns) {
+                places[end] = (place){wait_ns, p};
             }
         }
     }
@@ -101,7 +120,7 @@ static void find_paths(const wait_array *kept, uint32_t n, place *places, uint32
 static double best_circle(const place *places, uint32_t n_places, uint32_t n, uint32_t *seen)
 {
     double best = 0;
-    for (uint32_t r = 0; r < n * PERIODS; r++) {
+    for (uint32_t r = 0; r < n_places - 1; r++) {
         seen[r] = UINT32_MAX;
     }
     for (uint32_t p = n_places - 1;; p = places[p].before) {
@@ -119,32 +138,57 @@ static double best_circle(const place *places, uint32_t n_places, uint32_t n, ui
     }
 }
 
-neap_status np_bound_overhead(const np_timeline *timeline, const np_link *link, uint64_t limit, double *overhead_ns)
+/* ---- all of it ---- */
+
+static neap_status find_overheads(const np_timeline *timeline, const wait_array *kept, const uint64_t *limits,
+                                  size_t n_limits, uint64_t floor, double *overheads_ns)
 {
     const neap_memory *memory = timeline->memory;
     uint32_t n = timeline->n_execs;
-    size_t n_places = (size_t)n * PERIODS + 1;
-    np_floor floor;
-    wait_array kept = {0};
-    place *places;
-    uint32_t *seen;
-    neap_status status = np_bound_floor(timeline, &floor);
-    if (status != NEAP_OK) {
-        return status;
+    uint32_t n_places = n * PERIODS + 1;
+    place *places = np_memory_alloc(memory, n_places, sizeof *places);
+    uint32_t *seen = np_memory_alloc(memory, n_places, sizeof *seen);
+    neap_status status = places && seen ? NEAP_OK : NEAP_NO_MEMORY;
+    for (size_t i = 0; i < n_limits && status == NEAP_OK; i++) {
+        if (limits[i] < floor) {
+            overheads_ns[i] = INFINITY;
+        } else if (n == 0) {
+            overheads_ns[i] = 0;
+        } else {
+            find_paths(kept, (double)limits[i], n, places, n_places);
+            overheads_ns[i] = best_circle(places, n_places, n, seen);
+        }
     }
-    if (n == 0 || limit < floor.bytes) {
-        *overhead_ns = limit < floor.bytes ? INFINITY : 0;
-        return NEAP_OK;
-    }
-    places = np_memory_alloc(memory, n_places, sizeof *places);
-    seen = np_memory_alloc(memory, n_places - 1, sizeof *seen);
-    status = places && seen ? find_windows(timeline, link, (double)limit, &kept) : NEAP_NO_MEMORY;
-    if (status == NEAP_OK) {
-        find_paths(&kept, n, places, (uint32_t)n_places);
-        *overhead_ns = best_circle(places, (uint32_t)n_places, n, seen);
-    }
-    np_array_free(memory, &kept);
-    np_memory_free(memory, seen, n_places - 1, sizeof *seen);
+    np_memory_free(memory, seen, n_places, sizeof *seen);
     np_memory_free(memory, places, n_places, sizeof *places);
     return status;
+}
+
+neap_status np_bound_overheads(const np_timeline *timeline, const np_link *link, const uint64_t *limits,
+                               size_t n_limits, double *overheads_ns)
+{
+    uint64_t lowest = UINT64_MAX;
+    np_floor floor;
+    wait_array kept = {0};
+    neap_status status = np_bound_floor(timeline, &floor);
+    if (status == NEAP_OK && timeline->n_execs > UINT32_MAX / PERIODS - 1) {
+        status = NEAP_TOO_LARGE;
+    }
+    for (size_t i = 0; i < n_limits; i++) {
+        lowest = limits[i] < lowest ? limits[i] : lowest;
+    }
+    if (status == NEAP_OK) {
+        lowest = lowest < floor.bytes ? floor.bytes : lowest;
+        status = find_windows(timeline, link, (double)lowest, &kept);
+    }
+    if (status == NEAP_OK) {
+        status = find_overheads(timeline, &kept, limits, n_limits, floor.bytes, overheads_ns);
+    }
+    np_array_free(timeline->memory, &kept);
+    return status;
+}
+
+neap_status np_bound_overhead(const np_timeline *timeline, const np_link *link, uint64_t limit, double *overhead_ns)
+{
+    return np_bound_overheads(timeline, link, &limit, 1, overhead_ns);
 }

@@ -11,7 +11,12 @@
 #include "swap/timeline.h"
 
 /* What every iteration takes longer on average, at least, under a limit in bytes; INFINITY where the program cannot run
- * at all (the limit is below np_bound_floor). In the order of n_execs^2 steps. */
+ * at all (the limit is below np_bound_floor). In the order of n_execs^2 steps. NEAP_BAD_ARGUMENT: a speed of the link is
+ * not above 0. */
 neap_status np_bound_overhead(const np_timeline *timeline, const np_link *link, uint64_t limit, double *overhead_ns);
+
+/* The same for many limits: hardly longer than for the lowest of them alone. */
+neap_status np_bound_overheads(const np_timeline *timeline, const np_link *link, const uint64_t *limits,
+                               size_t n_limits, double *overheads_ns);
 
 #endif

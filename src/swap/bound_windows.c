@@ -102,7 +102,7 @@ static void fill_tables(np_windows *windows)
         uint32_t written;
         np_window_gap seen = {(double)gap->bytes, gap->to - gap->from, 0};
         use = g > 0 && gap[-1].block == gap->block ? use + 1 : 0;
-        while (timeline->uses.items[block->first_use + use].exec % n != gap->from) {
+        while (use + 1 < block->n_uses && timeline->uses.items[block->first_use + use].exec % n != gap->from) {
             use++;
         }
         written = written_before(timeline, block, use);
@@ -246,8 +246,8 @@ uint32_t np_windows_sweep(np_windows *windows, uint32_t i, double enough)
     double out = windows->link.out;
     double in = windows->link.in;
     double slow = fmin(out, in);
-    double inside = 0;                                      /* bytes that cover j, released by i or later */
-    double without = first->needed - first->covered;        /* bytes left of i itself as the k of a way in */
+    double inside = 0;                                        /* bytes that cover j, released by i or later */
+    double without = first->needed - first->covered;          /* bytes left of i itself as the k of a way in */
     double most = first->needed + (in - out) * first->end_ns; /* what is left were F 0, but for out * e_i - in * s_j */
     uint32_t n_filled = 0;
     bool none;

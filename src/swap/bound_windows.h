@@ -64,15 +64,15 @@ typedef struct np_highest {
 typedef struct np_windows {
     const np_timeline *timeline;
     np_link link;
-    uint32_t longest;       /* execs that a window has at most: a period's, fewer where those would be too many steps */
-    double most_needed;     /* bytes, of all execs */
-    np_window_exec *execs;  /* of two periods */
-    np_window_gap *from;    /* the gaps by the exec of the use before */
-    np_window_gap *to;      /* the gaps by the exec of the use after, modulo n_execs */
-    uint32_t *from_at;      /* [exec] -> range of `from`: n_execs + 1 entries */
+    uint32_t longest;      /* execs that a window has at most: a period's, fewer where those would be too many steps */
+    double most_needed;    /* bytes, of all execs */
+    np_window_exec *execs; /* of two periods */
+    np_window_gap *from;   /* the gaps by the exec of the use before */
+    np_window_gap *to;     /* the gaps by the exec of the use after, modulo n_execs */
+    uint32_t *from_at;     /* [exec] -> range of `from`: n_execs + 1 entries */
     uint32_t *to_at;
     np_highest highest;
-    np_left *left;          /* [m]: of the windows from exec i to i + 1 + m, filled by a sweep */
+    np_left *left; /* [m]: of the windows from exec i to i + 1 + m, filled by a sweep */
 } np_windows;
 
 /* NEAP_BAD_ARGUMENT: a speed of the link is not above 0. The timeline must outlive the windows. */

@@ -68,8 +68,7 @@ static bool is_in_scope(const np_candidates *candidates, const np_timeline *time
     if (candidates->scope == NP_SCOPE_ALL) {
         return true;
     }
-    return gap->bytes >= min_bytes &&
-           (candidates->scope == NP_SCOPE_LARGE || covers_a_peak(candidates, timeline, gap));
+    return gap->bytes >= min_bytes && (candidates->scope == NP_SCOPE_LARGE || covers_a_peak(candidates, timeline, gap));
 }
 
 static neap_status find_load_min(const np_timeline *timeline, np_candidates *candidates)

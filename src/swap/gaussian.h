@@ -19,16 +19,16 @@ typedef struct np_point {
 typedef struct np_gaussian {
     const neap_memory *memory;
     size_t capacity;
-    size_t n;         /* points seen */
+    size_t n; /* points seen */
     np_point *points;
     double *values;
     /* Of the fit: */
-    double length;    /* of the covariance, in units of the weights */
-    double mean;      /* of the values */
-    double scale;     /* their standard deviation, or 1 where it is 0 */
-    double lowest;    /* standardised */
-    double *factor;   /* lower triangle L of the covariance, row by row, capacity * capacity */
-    double *alpha;    /* covariance^-1 * standardised values */
+    double length;  /* of the covariance, in units of the weights */
+    double mean;    /* of the values */
+    double scale;   /* their standard deviation, or 1 where it is 0 */
+    double lowest;  /* standardised */
+    double *factor; /* lower triangle L of the covariance, row by row, capacity * capacity */
+    double *alpha;  /* covariance^-1 * standardised values */
     double *scratch;
 } np_gaussian;
 

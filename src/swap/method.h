@@ -23,9 +23,9 @@ typedef struct np_method_options {
 
 typedef struct np_chosen {
     const neap_memory *memory;
-    np_array(np_swap) swaps;     /* in the order of their gaps, scheduled */
-    np_simulation simulation;    /* under the limit */
-    np_scope scope;              /* of the candidates chosen from */
+    np_array(np_swap) swaps;  /* in the order of their gaps, scheduled */
+    np_simulation simulation; /* under the limit */
+    np_scope scope;           /* of the candidates chosen from */
     uint32_t n_candidates;
     double weights[NP_N_SCORES]; /* by np_score; one of them 1, the others 0, but for a mix */
     uint32_t n_evaluations;      /* 1 but for a mix */

@@ -7,13 +7,13 @@ enum { N_RANDOM = 8 }; /* evaluations before the process is asked */
 
 typedef struct tuning {
     const np_swap_task *task;
-    size_t n;                    /* candidates */
-    double *scores;              /* [score][candidate], as they are */
-    double *standard;            /* the same, standardised */
-    double *mixed;               /* [candidate] */
-    np_swap *swaps;              /* of the evaluation under way */
-    np_point *points;            /* tried so far */
-    double *overheads;           /* INFINITY: not possible */
+    size_t n;          /* candidates */
+    double *scores;    /* [score][candidate], as they are */
+    double *standard;  /* the same, standardised */
+    double *mixed;     /* [candidate] */
+    np_swap *swaps;    /* of the evaluation under way */
+    np_point *points;  /* tried so far */
+    double *overheads; /* INFINITY: not possible */
     np_gaussian process;
     /* The best so far, where the caller wants it. */
     np_swap *best;

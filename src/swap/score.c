@@ -1,179 +1,138 @@
-/* score.c: DOA, AOA and WDOA are one pass. SWDOA is greedy on areas that only shrink, so an area computed earlier is an
- * upper limit of what it is now: candidates wait in a heap by what was known last, and only the top one is computed
- * again; if it stays on top it is chosen. Areas under a load that changes over ranges come from a binary indexed tree, so
- * both a look and a choice take logarithmic time. */
+/* score.c: DOA and AOA are arithmetic, WDOA is a difference of prefix sums. SWDOA is greedy: after every choice each area
+ * that is left shrinks by the chosen bytes times the time the two have in common, which takes a few operations a pair.
+ * Choosing by areas known earlier (they only shrink) would save most of that where gaps differ, but takes far longer where
+ * they are nearly alike, as the gaps of equal layers are. */
 #include "swap/score.h"
 
-/* ---- the area under the load ---- */
+/* ---- areas ---- */
 
-/* Prefix sums of the load's area over the execs of a period, with bytes taken away over ranges.
- * The area of the first k execs is before[k] - (sum of d_i * (span[k] - span[i]) over changes i < k), where d_i bytes
- * leave at exec i (negative: come back). */
-typedef struct area {
-    const np_timeline *timeline;
-    double *before; /* [exec]: area of the execs before it, nothing taken away */
-    double *taken;  /* tree over execs: sums of d_i */
-    double *moment; /* tree over execs: sums of d_i * span[i] */
-} area;
-
-/* Time from the period's begin to the begin of exec k's step. */
-static double span(const area *load, uint32_t k)
+/* Begin of exec k's step: where the exec before it ends. */
+static double step_begin(const np_timeline *timeline, uint32_t k)
 {
-    return k > 0 ? load->timeline->end_ns.items[k - 1] : 0;
+    return k > 0 ? timeline->end_ns.items[k - 1] : 0;
 }
 
-static void area_free(area *load)
+/* before[k]: the area of the execs before k, up to before[n_execs]. */
+static void find_areas(const np_timeline *timeline, double *before)
 {
-    size_t n = (size_t)load->timeline->n_execs + 1;
-    const neap_memory *memory = load->timeline->memory;
-    np_memory_free(memory, load->before, n, sizeof *load->before);
-    np_memory_free(memory, load->taken, n, sizeof *load->taken);
-    np_memory_free(memory, load->moment, n, sizeof *load->moment);
-}
-
-static neap_status area_init(area *load, const np_timeline *timeline)
-{
-    size_t n = (size_t)timeline->n_execs + 1;
-    *load = (area){.timeline = timeline};
-    load->before = np_memory_alloc_zero(timeline->memory, n, sizeof *load->before);
-    load->taken = np_memory_alloc_zero(timeline->memory, n, sizeof *load->taken);
-    load->moment = np_memory_alloc_zero(timeline->memory, n, sizeof *load->moment);
-    if (!load->before || !load->taken || !load->moment) {
-        area_free(load);
-        return NEAP_NO_MEMORY;
-    }
+    before[0] = 0;
     for (uint32_t k = 0; k < timeline->n_execs; k++) {
-        double step_ns = span(load, k + 1) - span(load, k);
-        load->before[k + 1] = load->before[k] + (double)timeline->needed.items[k] * step_ns;
-    }
-    return NEAP_OK;
-}
-
-static void take_from(area *load, uint32_t exec, double bytes)
-{
-    double moment = bytes * span(load, exec);
-    for (uint32_t i = exec + 1; i <= load->timeline->n_execs; i += i & (0u - i)) {
-        load->taken[i] += bytes;
-        load->moment[i] += moment;
+        double step_ns = timeline->end_ns.items[k] - step_begin(timeline, k);
+        before[k + 1] = before[k] + (double)timeline->needed.items[k] * step_ns;
     }
 }
 
-/* Takes bytes from the execs inside the gap. */
-static void area_take(area *load, const np_gap *gap)
+/* The area between the gap's two uses: the steps of the execs inside, and the pause before the use after it. */
+static double area_of(const np_timeline *timeline, const double *before, const np_gap *gap)
 {
-    uint32_t n = load->timeline->n_execs;
-    uint32_t first = gap->from + 1 < n ? gap->from + 1 : 0;
-    uint32_t end = gap->from + 1 < n ? gap->to : gap->to - n;
-    double bytes = (double)gap->bytes;
-    take_from(load, first, bytes);
-    if (end > n) { /* on from the period's start */
-        take_from(load, 0, bytes);
-        end -= n;
-    }
-    take_from(load, end, -bytes);
-}
-
-/* The area of the execs before k, k at most n_execs, and the bytes taken away from exec k - 1. */
-static double area_before(const area *load, uint32_t k, double *taken)
-{
-    double moment = 0;
-    *taken = 0;
-    for (uint32_t i = k; i > 0; i -= i & (0u - i)) {
-        *taken += load->taken[i];
-        moment += load->moment[i];
-    }
-    return load->before[k] - (*taken * span(load, k) - moment);
-}
-
-/* The area between the gap's two uses: the execs inside, and the pause before the use after it. */
-static double area_of(const area *load, const np_gap *gap)
-{
-    uint32_t n = load->timeline->n_execs;
-    uint32_t to = gap->to % n;
-    double pause_ns = load->timeline->start_ns.items[to] - span(load, to);
-    double taken;
-    double sum = -area_before(load, gap->from + 1, &taken);
-    sum += gap->to > to ? area_before(load, n, &taken) : 0;
-    sum += area_before(load, to, &taken);
-    (void)area_before(load, to + 1, &taken);
-    return sum + ((double)load->timeline->needed.items[to] - taken) * pause_ns;
+    uint32_t to = gap->to % timeline->n_execs;
+    double pause_ns = timeline->start_ns.items[to] - step_begin(timeline, to);
+    double laps = gap->to > to ? before[timeline->n_execs] : 0;
+    return laps + before[to] - before[gap->from + 1] + (double)timeline->needed.items[to] * pause_ns;
 }
 
 /* ---- SWDOA ---- */
 
-/* Candidates by the area known last, the largest on top, of equal ones the first. */
-typedef struct heap {
-    uint32_t *items;
-    size_t n;
-    const double *scores;
-} heap;
+/* A stretch of time on the period's circle: [begin, end), and [0, tail) where it goes on at the period's start. */
+typedef struct stretch {
+    double begin_ns;
+    double end_ns;
+    double tail_ns;
+} stretch;
 
-static bool is_above(const heap *waiting, uint32_t a, uint32_t b)
+/* A candidate that is not chosen yet. */
+typedef struct waiting {
+    stretch time; /* between its uses */
+    double area;
+    uint32_t candidate;
+} waiting;
+
+/* From the end of exec `from` to a moment of the period in which exec `to`, counted on, lies. */
+static stretch stretch_between(const np_timeline *timeline, uint32_t from, uint32_t to, double end_ns)
 {
-    return waiting->scores[a] > waiting->scores[b] || (waiting->scores[a] == waiting->scores[b] && a < b);
+    double begin_ns = timeline->end_ns.items[from];
+    if (to < timeline->n_execs) {
+        return (stretch){begin_ns, end_ns, 0};
+    }
+    return (stretch){begin_ns, timeline->period_ns, end_ns};
 }
 
-static void sift_down(heap *waiting, size_t at)
+static double between_uses_end(const np_timeline *timeline, const np_gap *gap)
 {
-    uint32_t item = waiting->items[at];
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child + 1 < waiting->n && is_above(waiting, waiting->items[child + 1], waiting->items[child])) {
-            child++;
-        }
-        if (child >= waiting->n || !is_above(waiting, waiting->items[child], item)) {
-            break;
-        }
-        waiting->items[at] = waiting->items[child];
-        at = child;
-    }
-    waiting->items[at] = item;
+    return timeline->start_ns.items[gap->to % timeline->n_execs];
 }
 
-static void choose_by_area(area *load, const np_candidates *candidates, double *scores, uint32_t *items)
+/* Takes bytes over [begin, end) from the areas. */
+static void shrink(waiting *left, size_t n, double begin_ns, double end_ns, double bytes)
 {
-    const np_gap *gaps = load->timeline->gaps.items;
-    heap waiting = {.items = items, .n = candidates->gaps.n, .scores = scores};
-    for (size_t i = waiting.n; i-- > 0;) {
-        sift_down(&waiting, i);
-    }
-    while (waiting.n > 0) {
-        uint32_t top = waiting.items[0];
-        double now = area_of(load, &gaps[candidates->gaps.items[top]]);
-        if (now < scores[top]) { /* others may be larger */
-            scores[top] = now;
-            sift_down(&waiting, 0);
-            if (waiting.items[0] != top) {
-                continue;
-            }
-        }
-        area_take(load, &gaps[candidates->gaps.items[top]]);
-        waiting.items[0] = waiting.items[--waiting.n];
-        if (waiting.n > 0) {
-            sift_down(&waiting, 0);
-        }
+    for (size_t i = 0; i < n; i++) {
+        const stretch *time = &left[i].time;
+        double first = time->begin_ns > begin_ns ? time->begin_ns : begin_ns;
+        double common = (time->end_ns < end_ns ? time->end_ns : end_ns) - first;
+        double tail = (time->tail_ns < end_ns ? time->tail_ns : end_ns) - begin_ns;
+        left[i].area -= bytes * ((common > 0 ? common : 0) + (tail > 0 ? tail : 0));
     }
 }
 
-static neap_status score_by_area(const np_timeline *timeline, const np_candidates *candidates, bool choose,
-                                 double *scores)
+/* The largest area; of equal ones the first candidate. */
+static size_t find_largest(const waiting *left, size_t n)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < n; i++) {
+        if (left[i].area > left[best].area ||
+            (left[i].area == left[best].area && left[i].candidate < left[best].candidate)) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void choose_by_area(const np_timeline *timeline, const np_candidates *candidates, waiting *left, double *scores)
+{
+    for (size_t n = candidates->gaps.n; n > 0; n--) {
+        size_t best = find_largest(left, n);
+        const np_gap *gap = &timeline->gaps.items[candidates->gaps.items[left[best].candidate]];
+        uint32_t last = gap->to - 1; /* inside */
+        stretch away = stretch_between(timeline, gap->from, last, timeline->end_ns.items[last % timeline->n_execs]);
+        scores[left[best].candidate] = left[best].area;
+        left[best] = left[n - 1];
+        shrink(left, n - 1, away.begin_ns, away.end_ns, (double)gap->bytes);
+        if (away.tail_ns > 0) {
+            shrink(left, n - 1, 0, away.tail_ns, (double)gap->bytes);
+        }
+    }
+}
+
+static neap_status score_submodular(const np_timeline *timeline, const np_candidates *candidates, double *scores)
 {
     size_t n = candidates->gaps.n;
-    uint32_t *items = np_memory_alloc(timeline->memory, n, sizeof *items);
-    area load;
-    neap_status status = items ? area_init(&load, timeline) : NEAP_NO_MEMORY;
-    if (status == NEAP_OK) {
-        for (uint32_t i = 0; i < n; i++) {
-            scores[i] = area_of(&load, &timeline->gaps.items[candidates->gaps.items[i]]);
-            items[i] = i;
-        }
-        if (choose) {
-            choose_by_area(&load, candidates, scores, items);
-        }
-        area_free(&load);
+    waiting *left = np_memory_alloc(timeline->memory, n, sizeof *left);
+    if (!left) {
+        return NEAP_NO_MEMORY;
     }
-    np_memory_free(timeline->memory, items, n, sizeof *items);
-    return status;
+    for (uint32_t i = 0; i < n; i++) {
+        const np_gap *gap = &timeline->gaps.items[candidates->gaps.items[i]];
+        left[i] = (waiting){.area = scores[i], .candidate = i};
+        left[i].time = stretch_between(timeline, gap->from, gap->to, between_uses_end(timeline, gap));
+    }
+    choose_by_area(timeline, candidates, left, scores);
+    np_memory_free(timeline->memory, left, n, sizeof *left);
+    return NEAP_OK;
+}
+
+static neap_status score_weighted(const np_timeline *timeline, const np_candidates *candidates, double *scores)
+{
+    size_t n_before = (size_t)timeline->n_execs + 1;
+    double *before = np_memory_alloc(timeline->memory, n_before, sizeof *before);
+    if (!before) {
+        return NEAP_NO_MEMORY;
+    }
+    find_areas(timeline, before);
+    for (size_t i = 0; i < candidates->gaps.n; i++) {
+        scores[i] = area_of(timeline, before, &timeline->gaps.items[candidates->gaps.items[i]]);
+    }
+    np_memory_free(timeline->memory, before, n_before, sizeof *before);
+    return NEAP_OK;
 }
 
 /* ---- DOA and AOA ---- */
@@ -188,7 +147,8 @@ neap_status np_score_candidates(const np_timeline *timeline, const np_link *link
                                 np_score kind, double *scores)
 {
     if (kind == NP_SCORE_WDOA || kind == NP_SCORE_SWDOA) {
-        return score_by_area(timeline, candidates, kind == NP_SCORE_SWDOA, scores);
+        neap_status status = score_weighted(timeline, candidates, scores);
+        return status == NEAP_OK && kind == NP_SCORE_SWDOA ? score_submodular(timeline, candidates, scores) : status;
     }
     for (size_t i = 0; i < candidates->gaps.n; i++) {
         const np_gap *gap = &timeline->gaps.items[candidates->gaps.items[i]];

@@ -14,13 +14,7 @@
 #include "swap/candidates.h"
 #include "swap/link.h"
 
-typedef enum np_score {
-    NP_SCORE_DOA,
-    NP_SCORE_AOA,
-    NP_SCORE_WDOA,
-    NP_SCORE_SWDOA,
-    NP_N_SCORES
-} np_score;
+typedef enum np_score { NP_SCORE_DOA, NP_SCORE_AOA, NP_SCORE_WDOA, NP_SCORE_SWDOA, NP_N_SCORES } np_score;
 
 /* One score a candidate, in their order. */
 neap_status np_score_candidates(const np_timeline *timeline, const np_link *link, const np_candidates *candidates,

@@ -5,11 +5,12 @@
 
 enum {
     LIVES_AT_ONCE = 4, /* a swap's copies of so many successive periods are told apart */
-    MIN_PERIODS = 3,
-    MAX_PERIODS = 24,
+    MIN_PERIODS = 2,
+    MAX_PERIODS = 31, /* sixteen after the last anchor */
 };
 
-#define STEADY 1e-9 /* periods that differ by less, relatively, are alike */
+#define STEADY 1e-9     /* of a period: times that differ by less are alike */
+#define ROUNDING_NS 1e-3 /* two ends of execs are further apart than sums of times are wrong */
 
 /* One swap as the queues see it. Its n-th life begins in the n-th period; copies may be queued a period earlier or
  * later than that, when their keys say so. */
@@ -27,8 +28,8 @@ typedef struct swap_state {
     uint32_t in_after;
     int32_t release;      /* exec whose end releases the copy out, counted on; negative in the period before */
     bool clean;           /* the host still has what left before: no copy out */
-    uint32_t absent_from; /* see np_absence; of the last life */
-    uint32_t back_from;
+    uint32_t absent_from; /* see np_absence: the latest since the anchor (below), */
+    uint32_t back_from;   /* and the earliest */
     bool is_out[LIVES_AT_ONCE]; /* by life, modulo */
     bool is_back[LIVES_AT_ONCE];
 } swap_state;
@@ -159,16 +160,19 @@ static bool is_unchanged_since_last_gap(const np_timeline *timeline, uint32_t ga
     if (!before || before->block != gap->block) {
         return false;
     }
-    return gap->release_ns <= np_timeline_end(timeline, before->from);
+    /* A block that lives across the period's end has its later gaps counted from the period's start. */
+    return gap->release_ns + (gap->from < before->from ? timeline->period_ns : 0) <=
+           np_timeline_end(timeline, before->from) + ROUNDING_NS;
 }
 
 static neap_status prepare_swaps(np_simulator *simulator, const np_swap *swaps, uint32_t n_swaps)
 {
     const np_timeline *timeline = simulator->timeline;
     const neap_memory *memory = timeline->memory;
+    uint32_t n_out = 0;
     if (np_array_reserve(memory, &simulator->swaps, n_swaps) != NEAP_OK ||
-        np_array_reserve(memory, &simulator->out_jobs, n_swaps) != NEAP_OK ||
-        np_array_reserve(memory, &simulator->in_jobs, n_swaps) != NEAP_OK) {
+        np_array_reserve(memory, &simulator->out_jobs, (size_t)n_swaps + 1) != NEAP_OK ||
+        np_array_reserve(memory, &simulator->in_jobs, (size_t)n_swaps + 1) != NEAP_OK) {
         return NEAP_NO_MEMORY;
     }
     for (uint32_t i = 0; i < n_swaps; i++) {
@@ -181,11 +185,14 @@ static neap_status prepare_swaps(np_simulator *simulator, const np_swap *swaps, 
             swaps[i - 1].bytes == gap->bytes) { /* listed one after the other: whole both times */
             state->clean = is_unchanged_since_last_gap(timeline, swaps[i].gap);
         }
-        simulator->out_jobs.items[i] = make_job(swaps[i].out_key, timeline->period_ns, swaps[i].bytes, i);
+        if (!state->clean) { /* what is not copied must not hold up the queue */
+            simulator->out_jobs.items[n_out++] = make_job(swaps[i].out_key, timeline->period_ns, swaps[i].bytes, i);
+        }
         simulator->in_jobs.items[i] = make_job(swaps[i].in_key, timeline->period_ns, swaps[i].bytes, i);
     }
-    simulator->swaps.n = simulator->out_jobs.n = simulator->in_jobs.n = n_swaps;
-    qsort(simulator->out_jobs.items, n_swaps, sizeof(job), compare_jobs);
+    simulator->swaps.n = simulator->in_jobs.n = n_swaps;
+    simulator->out_jobs.n = n_out;
+    qsort(simulator->out_jobs.items, n_out, sizeof(job), compare_jobs);
     qsort(simulator->in_jobs.items, n_swaps, sizeof(job), compare_jobs);
     return NEAP_OK;
 }
@@ -237,11 +244,10 @@ static bool has_ended(const run_state *run, int64_t life, int64_t exec)
 static void finish_out(run_state *run, uint32_t index, int64_t life)
 {
     swap_state *swap = &run->swaps[index];
+    int64_t next = run->n_ended + (run->is_running ? 1 : 0) - life * run->simulator->timeline->n_execs;
+    uint32_t absent_from = next > swap->from ? (uint32_t)next : swap->from + 1; /* it may end long before `from` */
     swap->is_out[life % LIVES_AT_ONCE] = true;
-    swap->absent_from = (uint32_t)(run->n_ended + (run->is_running ? 1 : 0) - life * run->simulator->timeline->n_execs);
-    if (swap->absent_from <= swap->from) {
-        swap->absent_from = swap->from + 1;
-    }
+    swap->absent_from = absent_from > swap->absent_from ? absent_from : swap->absent_from;
     if (has_ended(run, life, swap->from)) {
         run->held -= swap->bytes;
     }
@@ -282,15 +288,11 @@ static void start_out(run_state *run)
             skip_job(queue);
             continue;
         }
-        if (!has_ended(run, life, swap->clean ? (int64_t)swap->from : swap->release)) {
+        if (!has_ended(run, life, swap->release)) {
             return;
         }
         skip_job(queue);
-        if (swap->clean) {
-            finish_out(run, next->swap, life);
-        } else {
-            begin_copy(run, queue, next->swap, life);
-        }
+        begin_copy(run, queue, next->swap, life);
     }
 }
 
@@ -300,6 +302,7 @@ static void start_in(run_state *run)
     uint32_t n_execs = run->simulator->timeline->n_execs;
     while (!queue->busy && queue->n_jobs > 0) {
         const job *next = &queue->jobs[queue->next];
+        uint32_t back_from;
         swap_state *swap = &run->swaps[next->swap];
         int64_t life = queue->next_period - next->lap;
         if (life < -1 || (life == -1 && swap->to < n_execs)) {
@@ -311,7 +314,8 @@ static void start_in(run_state *run)
             return;
         }
         hold(run, swap->bytes);
-        swap->back_from = (uint32_t)(run->n_ended - life * n_execs);
+        back_from = (uint32_t)(run->n_ended - life * n_execs);
+        swap->back_from = back_from < swap->back_from ? back_from : swap->back_from;
         begin_copy(run, queue, next->swap, life);
         skip_job(queue);
     }
@@ -418,7 +422,9 @@ static void end_exec(run_state *run, int64_t period, uint32_t k)
     run->held -= simulator->last_used[k];
     for (uint32_t i = simulator->after_at.items[k]; i < simulator->after_at.items[k + 1]; i++) {
         swap_state *swap = &run->swaps[simulator->after.items[i]];
-        if (swap->is_out[period % LIVES_AT_ONCE]) {
+        if (swap->clean) {
+            finish_out(run, simulator->after.items[i], period);
+        } else if (swap->is_out[period % LIVES_AT_ONCE]) {
             run->held -= swap->bytes;
         }
         swap->is_out[(period + 1) % LIVES_AT_ONCE] = false; /* no copy of the next life is released before this */
@@ -429,19 +435,16 @@ static void end_exec(run_state *run, int64_t period, uint32_t k)
 }
 
 /* One exec, waits included. False: it can never begin. */
-static bool run_exec(run_state *run, int64_t period, uint32_t k, double *waited_ns)
+static bool run_exec(run_state *run, int64_t period, uint32_t k)
 {
     const np_simulator *simulator = run->simulator;
     const np_timeline *timeline = simulator->timeline;
-    double begun;
     pass_until(run, run->now + simulator->pause_ns);
-    begun = run->now;
     while (!can_begin(run, period, k)) {
         if (!next_copy(run)) {
             return false;
         }
     }
-    *waited_ns += run->now - begun;
     hold(run, simulator->first_used[k]);
     run->is_running = true;
     pass_until(run, run->now + (timeline->end_ns.items[k] - timeline->start_ns.items[k]));
@@ -474,41 +477,99 @@ static void begin_run(run_state *run, np_simulator *simulator, uint64_t limit)
     start_in(run);
 }
 
-static void add_up(const np_simulator *simulator, np_simulation *result)
+/* ---- the steady state ---- */
+
+/* The end of a period that later ones are compared with. All that the future depends on is where the queues stand. */
+typedef struct anchor {
+    int64_t period;
+    double now;
+    engine out;
+    engine in;
+} anchor;
+
+static anchor set_anchor(run_state *run, int64_t period)
 {
-    for (size_t i = 0; i < simulator->swaps.n; i++) {
-        result->bytes_out += simulator->swaps.items[i].clean ? 0 : simulator->swaps.items[i].bytes;
-        result->bytes_in += simulator->swaps.items[i].bytes;
+    run->peak = run->held;
+    for (size_t i = 0; i < run->simulator->swaps.n; i++) {
+        run->swaps[i].absent_from = 0;
+        run->swaps[i].back_from = UINT32_MAX;
     }
+    return (anchor){period, run->now, run->out, run->in};
 }
 
-static np_simulation run_periods(np_simulator *simulator, uint64_t limit)
+static bool is_alike(const engine *queue, const engine *then, int64_t n_periods, double tolerance_bytes)
 {
-    const np_timeline *timeline = simulator->timeline;
-    np_simulation result = {.possible = true};
-    run_state run;
-    double last_ns = 0;
-    uint32_t n_alike = 0;
-    begin_run(&run, simulator, limit);
-    for (int64_t period = 0; period < MAX_PERIODS && (period < MIN_PERIODS || n_alike < 2); period++) {
-        double begun = run.now;
-        double waited_ns = 0;
-        run.peak = run.held;
-        for (uint32_t k = 0; k < timeline->n_execs; k++) {
-            if (!run_exec(&run, period, k, &waited_ns)) {
-                return (np_simulation){.possible = false, .overhead = INFINITY, .period_ns = INFINITY, .halted_at = k};
-            }
-        }
-        result.period_ns = run.now - begun;
-        result.waited_ns = waited_ns;
-        result.peak = run.peak;
-        n_alike = fabs(result.period_ns - last_ns) <= STEADY * result.period_ns ? n_alike + 1 : 0;
-        last_ns = result.period_ns;
+    if (queue->next != then->next || queue->next_period != then->next_period + n_periods ||
+        queue->busy != then->busy) {
+        return false;
     }
+    return !queue->busy || (queue->swap == then->swap && queue->life == then->life + n_periods &&
+                            fabs(queue->latency_left - then->latency_left) <= tolerance_bytes &&
+                            fabs(queue->bytes_left - then->bytes_left) <= tolerance_bytes);
+}
+
+static bool is_steady(const run_state *run, const anchor *then, int64_t period)
+{
+    double tolerance = STEADY * run->simulator->timeline->period_ns;
+    return is_alike(&run->out, &then->out, period - then->period, tolerance) &&
+           is_alike(&run->in, &then->in, period - then->period, tolerance);
+}
+
+static np_simulation halt(uint32_t exec)
+{
+    return (np_simulation){.possible = false, .overhead = INFINITY, .period_ns = INFINITY, .halted_at = exec};
+}
+
+/* The averages since the anchor. A queue that is still falling behind will take as long as its copies do. */
+static np_simulation summarise(const run_state *run, const anchor *then, int64_t period)
+{
+    const np_simulator *simulator = run->simulator;
+    const np_timeline *timeline = simulator->timeline;
+    np_simulation result = {.possible = true, .peak = run->peak};
+    double n_out = 0;
+    for (size_t i = 0; i < simulator->swaps.n; i++) {
+        uint64_t bytes = simulator->swaps.items[i].bytes;
+        result.bytes_in += bytes;
+        result.bytes_out += simulator->swaps.items[i].clean ? 0 : bytes;
+        n_out += simulator->swaps.items[i].clean ? 0 : 1;
+    }
+    result.period_ns = (run->now - then->now) / (double)(period - then->period);
+    result.period_ns = fmax(result.period_ns, (double)result.bytes_out / simulator->link.out +
+                                                  n_out * simulator->link.latency_ns);
+    result.period_ns = fmax(result.period_ns, (double)result.bytes_in / simulator->link.in +
+                                                  (double)simulator->swaps.n * simulator->link.latency_ns);
     result.overhead = result.period_ns / timeline->period_ns - 1;
     result.overhead = result.overhead > 1e-12 ? result.overhead : 0;
-    add_up(simulator, &result);
+    result.waited_ns = fmax(result.period_ns - timeline->period_ns, 0);
     return result;
+}
+
+/* Periods until one ends as an earlier one did, the anchor, which is moved on in ever longer steps (Brent): a cycle of
+ * several periods is found too. */
+static np_simulation run_periods(np_simulator *simulator, uint64_t limit)
+{
+    int64_t next_anchor = 1;
+    run_state run;
+    anchor then;
+    begin_run(&run, simulator, limit);
+    if (run.held > limit) {
+        return halt(0);
+    }
+    then = set_anchor(&run, 0);
+    for (int64_t period = 1;; period++) {
+        for (uint32_t k = 0; k < simulator->timeline->n_execs; k++) {
+            if (!run_exec(&run, period - 1, k)) {
+                return halt(k);
+            }
+        }
+        if ((period >= MIN_PERIODS && is_steady(&run, &then, period)) || period == MAX_PERIODS) {
+            return summarise(&run, &then, period);
+        }
+        if (period == next_anchor) {
+            then = set_anchor(&run, period);
+            next_anchor = 2 * period + 1;
+        }
+    }
 }
 
 neap_status np_simulate(np_simulator *simulator, uint64_t limit, const np_swap *swaps, uint32_t n_swaps,

@@ -71,11 +71,81 @@ check info-stdin 'cat tiny.csv | "$NEAP" info --json -'
 check plan-svg 'neap plan --solver bestfit --no-baselines --svg $OUT/p.svg tiny.neap && head -c 38 $OUT/p.svg'
 check info-after-dashes 'neap info --json -- tiny.csv'
 
+# ---- swap
+check help-swap 'neap help swap'
+check swap 'neap swap --limit 80% --link 20GB/s --method doa --largest 3 swap.neap'
+check swap-list 'neap swap --limit 80% --link 20GB/s --method doa --list $OUT/l.csv --json swap.neap > $OUT/j && cat $OUT/l.csv'
+check swap-enough 'neap swap --limit 1GB --method doa swap.neap'
+check swap-below 'neap swap --limit 20MB swap.neap'
+check swap-below-json 'neap swap --limit 20MB --json swap.neap'
+check swap-never 'neap swap never.neap'
+check swap-never-json 'neap swap --json never.neap'
+check swap-csv 'neap swap tiny.csv'
+check swap-bad-limit 'neap swap --limit 8parsecs swap.neap'
+check swap-bad-share 'neap swap --limit 170% swap.neap'
+check swap-no-limit 'neap swap --limit 0 swap.neap'
+check swap-bad-link 'neap swap --link carrier-pigeon swap.neap'
+check swap-near-link 'neap swap --link h200-pcie swap.neap'
+check swap-bad-speed 'neap swap --link 0GB/s swap.neap'
+check swap-bad-slower 'neap swap --slower 0 swap.neap'
+check swap-bad-overhead 'neap swap --overhead 5 swap.neap'
+check swap-bad-method 'neap swap --method magic --limit 50% swap.neap'
+check swap-method-alone 'neap swap --method doa swap.neap'
+check swap-two-questions 'neap swap --limit 50% --zero-overhead swap.neap'
+check swap-sweep-limit 'neap swap --sweep --limit 50% swap.neap'
+check swap-svg-alone 'neap swap --svg $OUT/s.svg swap.neap'
+check swap-bad-page 'neap swap --page 1000 swap.neap'
+check swap-list-full 'neap swap --limit 80% --method doa --list /dev/full swap.neap'
+
+# What must hold of any plan: the promise, the order, and the words that programs rely on.
+swap_json() { neap swap --json --seconds 0.2 --link 20GB/s "$@" swap.neap > $OUT/j; }
+value() { sed -n "s/^  \"$1\": \(.*[^,]\),*\$/\1/p" $OUT/j; }
+le() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a <= b + 1e-9) }'; }
+has() { for k in "$@"; do test -n "$(value $k)" || echo "no $k"; done; }
+holds swap-words 'swap_json --limit 80% && has limit peak_load planned_peak load_min floor iteration_ns overhead \
+    bound_overhead swaps bytes_out bytes_in footprint ratio method seconds bound_overhead_any_directions'
+holds swap-zero-words 'swap_json --zero-overhead && has zero_overhead_peak zero_overhead_footprint reduction \
+    footprint_reduction bound_reduction bound_reduction_any_directions overhead_allowed'
+holds swap-zero 'swap_json && le $(value overhead) 0.001 && le $(value reduction) $(value bound_reduction)'
+holds swap-zero-more 'swap_json --overhead 10% && le $(value overhead) 0.1 && test $(value overhead_allowed) = 0.1'
+for m in search bo doa aoa wdoa swdoa; do
+    holds swap-$m 'swap_json --limit 80% --method '$m' && test "$(value method)" = "\"'$m'\"" &&
+        le $(value footprint) $(value limit) && le $(value planned_peak) $(value footprint) &&
+        le $(value footprint_bound) $(value footprint) && le $(value bound_overhead) $(value overhead) &&
+        le $(value bound_overhead_any_directions) $(value bound_overhead)'
+done
+holds swap-bytes 'swap_json --limit 50MB && test $(value limit) = 50000000'
+holds swap-link 'swap_json --limit 90% --link 13.2/12.1GB/s && grep -q "\"in_gbs\": 12.1," $OUT/j'
+holds swap-link-units 'swap_json --limit 90% --link 55000/50000/100000MB/s && grep -q "\"both_gbs\": 100," $OUT/j'
+holds swap-slower 'swap_json --limit 90% && a=$(value iteration_ns) && swap_json --limit 90% --slower 2 &&
+    awk -v a=$a -v b=$(value iteration_ns) "BEGIN { exit !(a > 0 && b / a > 1.999 && b / a < 2.001) }"'
+
+# ---- the sweep: every row in order, and drawn
+sweep() { neap swap --sweep --steps 6 --seconds 0.2 --link 20GB/s "$@" swap.neap; }
+check sweep-header 'sweep --svg $OUT/s.svg | head -n 1'
+holds sweep-rows 'sweep > $OUT/w && test $(wc -l < $OUT/w) = 7'
+holds sweep-falls 'tail -n +2 $OUT/w | cut -d, -f1 | sort -c -n -r -u'
+holds sweep-order 'awk -F, "NR > 1 { best = \$5; for (i = 6; i <= 8; i++) if (\$i < best) best = \$i
+    if (\$3 > \$4 + 1e-6 || \$4 > best + 1e-6 || \$9 > \$3 + 1e-6 || \$10 > \$9 + 1e-6) print }" $OUT/w'
+holds sweep-json 'sweep --json | grep -c "\"search\":" | grep -qx 6'
+holds sweep-drawn 'tail -n 1 $OUT/s.svg | grep -qx "</svg>" && test $(grep -c "<title>search at" $OUT/s.svg) = 6'
+check sweep-never 'neap swap --sweep never.neap'
+check sweep-svg-full 'neap swap --sweep --steps 2 --seconds 0.1 --svg /dev/full swap.neap'
+
 # ---- the picture: whole, well formed, every buffer there, nothing left over
 holds svg-complete 'tail -n 1 $OUT/p.svg | grep -qx "</svg>"'
 holds svg-rectangles 'test $(grep -c "<title>block" $OUT/p.svg) -ge $(($(wc -l < $OUT/o.csv) - 1))'
-holds svg-leaves-nothing 'test "$(ls $OUT | tr "\n" " ")" = "o.csv p.svg "'
+holds svg-leaves-nothing 'test "$(ls $OUT | grep "^[op][.]" | tr "\n" " ")" = "o.csv p.svg "'
 holds svg-again 'neap plan --solver bestfit --svg $OUT/q.svg tiny.neap > /dev/null && cmp $OUT/p.svg $OUT/q.svg'
+
+# ---- a plan whose round is two periods: said, numbered, drawn
+check plan-one-round 'neap plan --solver bestfit --no-baselines round.neap'
+plan_round() { neap plan --no-baselines --offsets $OUT/r.csv --svg $OUT/r.svg round.neap; }
+holds round-said 'plan_round > $OUT/r && grep -q "^  round  *2  periods  *18 events" $OUT/r'
+holds round-numbered 'test "$(cut -d, -f1 $OUT/r.csv | tr "\n" " ")" = "id 4 4.1 5 5.1 6 6.1 "'
+holds round-drawn 'grep -q "a round of 2 periods" $OUT/r.svg'
+holds round-json 'neap plan --no-baselines --json round.neap | tr -d "\n " | grep -q "{.periods.:2,.length.:18}"'
+holds round-read-back 'neap plan --no-baselines $OUT/r.csv > $OUT/r'
 
 # ---- writing that fails
 check svg-no-folder 'neap plan --solver bestfit --no-baselines --svg no/such/folder/p.svg tiny.neap'

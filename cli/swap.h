@@ -1,0 +1,45 @@
+/* swap.h: what the files behind `neap swap` share: what was asked, and the
+ * parts of the answer. */
+#ifndef CLI_SWAP_H
+#define CLI_SWAP_H
+
+#include <stdbool.h>
+
+#include "json.h"
+#include "neap.h"
+
+typedef struct swap_request {
+    const char *path;
+    const char *link_name; /* of a known link, or as it was given */
+    neap_swap_options options;
+    bool json;
+    bool zero_overhead; /* no limit: the lowest one is asked for */
+    size_t n_largest;   /* swaps in the list for people */
+    size_t n_steps;     /* of the sweep */
+    const char *svg;    /* NULL: none */
+    const char *list;   /* the file for every swap; NULL: none */
+} swap_request;
+
+/* What was asked, as members of the document's object. */
+void swap_put_request(json *out, const swap_request *request);
+
+/* "55/55 GB/s, 100 together, 10 us a copy": at least 100 bytes. */
+const char *swap_link_text(const neap_link *link, char *text, size_t n);
+
+/* The whole answer but for the list of swaps, as a document or as a table. */
+void swap_print_json(const swap_request *request, const neap_trace *trace, const neap_swap_summary *summary);
+void swap_print_summary(const swap_request *request, const neap_trace *trace, const neap_swap_summary *summary);
+
+/* A table of the largest swaps: which block, when it leaves and returns, and
+ * what that takes. False, after a line on stderr, where it cannot be made. */
+bool swap_print_largest(const swap_request *request, const neap_trace *trace, const neap_swap_plan *plan);
+
+/* Every swap as CSV. False, after one line on stderr, where it could not be
+ * written. */
+bool swap_write_list(const char *path, const neap_trace *trace, const neap_swap_plan *plan);
+
+/* The answer is no. Returns the exit code. */
+int swap_print_no_plan(const swap_request *request, const neap_trace *trace, neap_status status,
+                       const neap_error *error);
+
+#endif
