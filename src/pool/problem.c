@@ -28,6 +28,9 @@ neap_status np_problem_add(np_problem *problem, uint64_t bytes, uint64_t fixed_b
             return NEAP_BAD_ARGUMENT;
         }
         buffer.fixed = fixed_bytes / problem->unit;
+        if (buffer.fixed > UINT64_MAX - rounded / problem->unit) {
+            return NEAP_TOO_LARGE;
+        }
     }
     for (uint32_t i = 0; i < n_pieces; i++) {
         if (pieces[i].begin >= pieces[i].end || pieces[i].end > problem->n_times ||

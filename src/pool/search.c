@@ -17,6 +17,7 @@ enum {
     MAX_ATTEMPTS = 16,
     MAX_SKYLINE_WEIGHT = 1 << 21, /* words a lane */
     MANY_ITEMS = 4000,
+    MANY_HOLES = 16,
     REORDERED_ITEMS = 200000, /* placed by one attempt, about */
     LEAST_NODES = 1000,
     FIRST_SKYLINE_ROUNDS = 3,
@@ -429,6 +430,15 @@ neap_status np_search_round(np_search *s)
     return NEAP_OK;
 }
 
+static bool has_many_holes(const np_sections *sections, const np_part *part)
+{
+    uint32_t n_holed = 0;
+    for (uint32_t i = 0; i < part->n_items; i++) {
+        n_holed += sections->items.items[part->first_item + i].n_ranges > 1;
+    }
+    return n_holed > MANY_HOLES;
+}
+
 neap_status np_search_create(const np_sections *sections, const np_part *part, const np_search_options *options,
                              uint64_t *offsets, np_search **search)
 {
@@ -446,8 +456,8 @@ neap_status np_search_create(const np_sections *sections, const np_part *part, c
     s->goal = options->goal > part->load ? options->goal : part->load;
     if (np_skyline_weight(sections, part) > MAX_SKYLINE_WEIGHT) {
         s->first_skyline = N_LANES;
-    } else if (part->n_items >
-               MANY_ITEMS) { /* a skyline costs more and more; reordering goes first and is waited for */
+    } else if (part->n_items > MANY_ITEMS || has_many_holes(sections, part)) {
+        /* A skyline costs more and more, and gets lost among holes; reordering goes first and is waited for. */
         s->first_skyline = N_LANES / 2;
     }
     for (unsigned i = 0; i < MAX_ATTEMPTS; i++) {

@@ -49,7 +49,7 @@ static neap_status place_greedily(solving *s, np_fit_rule rule)
     const np_sections *sections = s->sections;
     const neap_memory *memory = sections->memory;
     uint32_t *order = np_memory_alloc(memory, sections->items.n, sizeof *order);
-    np_occupied occupied;
+    np_occupied occupied = {.memory = memory};
     neap_status status;
     if (!order) {
         return NEAP_NO_MEMORY;

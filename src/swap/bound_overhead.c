@@ -130,7 +130,8 @@ static double best_circle(const place *places, uint32_t n_places, uint32_t n, ui
                 same[q] = p;
                 break;
             }
-            best = fmax(best, (places[same[q]].wait_ns - places[p].wait_ns) / (double)((same[q] - p) / n));
+            uint32_t periods = (same[q] - p) / n;
+            best = fmax(best, (places[same[q]].wait_ns - places[p].wait_ns) / periods);
         }
         if (p == 0) {
             return best;

@@ -8,26 +8,28 @@
  *
  *   left(i, k, j) = needed at k - F - out * (s_k - e_i) - in * (s_j - e_k) - min(out, in) * (e_k - s_k)
  *
- * where t is the better of the two ends of k. (The last term is needed: while k runs, bytes that were absent can come in
- * as others leave.) Without j there is no way but out, F counts all gaps released before i, and t is the start of k:
+ * where t is the better of the two ends of k. (The last term is needed: while k runs, bytes that were absent can come
+ * in as others leave.) Without j there is no way but out, F counts all gaps released before i, and t is the start of k:
  * left = needed - F - out * (s_k - e_i). Without i likewise, from the end of k on: needed - F - in * (s_j - e_k).
  *
  * Times are undisturbed ones. Every ns that the program waits in the window, before an exec of i + 1 .. j (without j:
- * i + 1 .. k; without i: k + 1 .. j), lowers `left` by the speed at most: the greater of the two where both are in play.
- * Nothing is said of what is copied when, in which parts or how often, so it holds for all of it; a link that is shared
- * or has a latency can only do less. Execs, not times, tell what comes before what: waits may fall between equal times.
+ * i + 1 .. k; without i: k + 1 .. j), lowers `left` by the speed at most: the greater of the two where both are in
+ * play. Nothing is said of what is copied when, in which parts or how often, so it holds for all of it; a link that is
+ * shared or has a latency can only do less. Execs, not times, tell what comes before what: waits may fall between equal
+ * times.
  *
- * Windows are at most a period long (of more than 10,000 execs, shorter: fewer windows make no bound wrong). All of them are found in the order of (execs)^2 steps: for a fixed i, j goes on
- * exec by exec, and a gap that is due at j is taken out of F for the k behind its own begin. What remains asked is the
- * highest k so far; a k that is not above a later one never will be again. */
+ * Windows are at most a period long (of more than 10,000 execs, shorter: fewer windows make no bound wrong). All of
+ * them are found in the order of (execs)^2 steps: for a fixed i, j goes on exec by exec, and a gap that is due at j is
+ * taken out of F for the k behind its own begin. What remains asked is the highest k so far; a k that is not above a
+ * later one never will be again. */
 #ifndef NP_SWAP_BOUND_WINDOWS_H
 #define NP_SWAP_BOUND_WINDOWS_H
 
 #include "swap/link.h"
 #include "swap/timeline.h"
 
-/* The most bytes left over all k, by kind of window: waits in it lower `out` by link.out a ns, `in` by link.in, `both` by
- * the greater. -INFINITY: there is no such window. */
+/* The most bytes left over all k, by kind of window: waits in it lower `out` by link.out a ns, `in` by link.in, `both`
+ * by the greater. -INFINITY: there is no such window. */
 typedef struct np_left {
     double out;
     double in;

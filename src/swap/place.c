@@ -15,8 +15,11 @@ typedef struct absent_part {
     uint32_t to;
 } absent_part;
 
+enum { MAX_CUTS = 600 }; /* pieces that all swapped blocks together are cut into, about */
+
 typedef struct placing {
     const np_timeline *timeline;
+    uint64_t piece; /* bytes: swapped blocks are cut into pieces no larger */
     np_problem problem;
     absent_part *parts; /* by block */
     uint32_t n_parts;
@@ -128,9 +131,11 @@ static neap_status add_block(placing *p, const np_swap_block *block, const absen
     p->cuts[n_cuts++] = block->bytes;
     qsort(p->cuts, n_cuts, sizeof *p->cuts, compare_bytes);
     for (uint32_t i = 0; i < n_cuts && status == NEAP_OK; i++) {
-        if (p->cuts[i] > at) {
-            status = add_segment(p, parts, n_parts, first, past, at, p->cuts[i] - at);
-            at = p->cuts[i];
+        while (p->cuts[i] > at && status == NEAP_OK) {
+            uint64_t bytes = p->cuts[i] - at;
+            bytes = n_parts > 0 && bytes > p->piece ? p->piece : bytes;
+            status = add_segment(p, parts, n_parts, first, past, at, bytes);
+            at += bytes;
         }
     }
     return status;
@@ -146,6 +151,18 @@ static neap_status add_pinned(placing *p, const np_swap_block *block)
         status = np_problem_add(&p->problem, block->bytes, NEAP_NO_OFFSET, &all, 1);
     }
     return status;
+}
+
+/* Small enough to fit in anywhere, large enough to stay few. */
+static uint64_t choose_piece(const placing *p, uint64_t page)
+{
+    uint64_t swapped = 0;
+    for (uint32_t i = 0; i < p->n_parts; i++) {
+        if (i == 0 || p->parts[i].block != p->parts[i - 1].block) {
+            swapped += p->timeline->blocks.items[p->parts[i].block].bytes;
+        }
+    }
+    return (swapped / MAX_CUTS / page + 1) * page;
 }
 
 static neap_status make_problem(placing *p)
@@ -205,6 +222,7 @@ neap_status np_place_swaps(const np_timeline *timeline, const np_simulator *simu
     status = p.parts && p.cuts && p.pieces ? NEAP_OK : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
         collect_parts(&p, simulator, swaps, n_swaps);
+        p.piece = choose_piece(&p, options->page);
         status = make_problem(&p);
     }
     if (status == NEAP_OK) {

@@ -1,7 +1,8 @@
 /* place.h: the device memory that a set of swaps needs when every block returns to its place.
  *
  * A block's bytes fall into segments that leave and return together; each is a buffer with holes in time, wherever its
- * parts are absent, and has a place of its own: a view's pages need not be neighbours. Times are execs. */
+ * parts are absent. A swapped block is a view, whose pages need not be neighbours on the device: its segments have places
+ * of their own, and long ones are cut up, since small pieces find room more easily. Times are execs. */
 #ifndef NP_SWAP_PLACE_H
 #define NP_SWAP_PLACE_H
 
@@ -9,6 +10,7 @@
 
 typedef struct np_place_options {
     double seconds;
+    uint64_t page;   /* pieces of a swapped block are multiples of it, but for the last */
     uint64_t seed;
     unsigned n_threads;
 } np_place_options;

@@ -9,7 +9,7 @@
 #include "swap/method.h"
 #include "swap/stall.h"
 
-enum { PARTS = 200, FILL_TRIALS = 8, MAX_LOWERINGS = 12, BISECTIONS = 6 };
+enum { PARTS = 200, FILL_TRIALS = 8, MAX_LOWERINGS = 24, MAX_RAISINGS = 24, BISECTIONS = 6 };
 
 #define PLACE_SECONDS 0.15
 
@@ -35,7 +35,8 @@ static bool is_late(const np_planner *planner)
 /* Simulates and places. A limit below UINT64_MAX is held in the simulation. */
 static neap_status judge(np_planner *planner, uint64_t limit, np_judged *judged)
 {
-    np_place_options options = {.seconds = PLACE_SECONDS, .seed = planner->seed, .n_threads = planner->n_threads};
+    np_place_options options = {
+        .seconds = PLACE_SECONDS, .page = planner->page, .seed = planner->seed, .n_threads = planner->n_threads};
     uint32_t n = (uint32_t)judged->swaps.n;
     neap_status status = np_simulate(planner->simulator, limit, judged->swaps.items, n, &judged->simulation);
     if (status != NEAP_OK || !judged->simulation.possible) {
@@ -227,7 +228,7 @@ neap_status np_plan_load(np_planner *planner, neap_swap_method method, uint64_t 
         return by_paper(planner, paper_method(method), limit, swaps, simulation, found);
     }
     options.seed = planner->seed;
-    options.deadline_ns = now + (planner->deadline_ns > now ? (planner->deadline_ns - now) / 2 : 0);
+    options.deadline_ns = now + (planner->deadline_ns > now ? (planner->deadline_ns - now) / 6 : 0);
     status = np_stall_search(planner->timeline, &planner->link, &options, swaps, simulation, found);
     if (status == NEAP_OK && (!*found || simulation->overhead > 0)) { /* never worse than the mix */
         status = by_paper(planner, NP_METHOD_BO, limit, &other, &other_simulation, &other_found);
@@ -243,37 +244,79 @@ neap_status np_plan_load(np_planner *planner, neap_swap_method method, uint64_t 
     return status;
 }
 
-/* The load is planned lower and lower until the footprint, too, is within the limit. */
+/* Plans for a load of at most `aim` and places it. *fits: the footprint, too, is within the limit. */
+static neap_status plan_aim(np_planner *planner, neap_swap_method method, uint64_t aim, uint64_t limit,
+                            np_judged *trial, bool *fits)
+{
+    bool found;
+    neap_status status = np_plan_load(planner, method, aim, &trial->swaps, &trial->simulation, &found);
+    *fits = false;
+    if (status != NEAP_OK || !found) {
+        trial->place = (np_place_result){.footprint = UINT64_MAX};
+        return status;
+    }
+    status = judge(planner, aim, trial);
+    *fits = status == NEAP_OK && trial->place.footprint <= limit;
+    return status;
+}
+
+/* Lowers the aim until the footprint fits. *aim is then the highest tried that did, *missed the lowest that did not. */
+static neap_status first_fit_below(np_planner *planner, neap_swap_method method, uint64_t limit, uint64_t floor,
+                                   np_judged *best, uint64_t *aim, uint64_t *missed)
+{
+    neap_status status = NEAP_OK;
+    *aim = *missed = limit;
+    for (uint32_t i = 0; i < MAX_LOWERINGS && status == NEAP_OK; i++) {
+        bool fits;
+        uint64_t over;
+        uint64_t step;
+        status = plan_aim(planner, method, *aim, limit, best, &fits);
+        if (status != NEAP_OK || fits) {
+            return status;
+        }
+        *missed = *aim;
+        over = best->place.footprint == UINT64_MAX ? 0 : (best->place.footprint - limit) * 2 / 3;
+        step = over > limit / 100 ? over : limit / 100;
+        if (*aim <= floor) {
+            return NEAP_NO_PLAN;
+        }
+        *aim = step<*aim && * aim - step> floor ? *aim - step : floor;
+    }
+    return status == NEAP_OK ? NEAP_NO_PLAN : status;
+}
+
+/* The load is planned lower and lower until the footprint is within the limit as well; then higher again, by halving and
+ * with other seeds, as long as there is time: a higher load costs less. */
 neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, uint64_t limit, np_judged *best)
 {
+    const np_planner before = *planner;
     np_judged trial = {0};
-    uint64_t aim = limit;
-    bool has_best = false;
+    uint64_t aim;
+    uint64_t missed;
     np_floor floor;
     neap_status status = np_bound_floor(planner->timeline, &floor);
-    for (uint32_t i = 0; i < MAX_LOWERINGS && status == NEAP_OK && aim >= floor.bytes && !has_best; i++) {
-        bool found;
-        status = np_plan_load(planner, method, aim, &trial.swaps, &trial.simulation, &found);
-        if (status != NEAP_OK || !found) {
+    if (status == NEAP_OK) {
+        status = first_fit_below(planner, method, limit, floor.bytes, best, &aim, &missed);
+    }
+    for (uint32_t i = 0; i < MAX_RAISINGS && status == NEAP_OK && best->simulation.overhead > 0 && !is_late(planner);
+         i++) {
+        uint64_t middle = aim + (missed - aim) / 2;
+        bool fits;
+        planner->seed++;
+        status = plan_aim(planner, method, middle, limit, &trial, &fits);
+        if (status != NEAP_OK) {
             break;
         }
-        status = judge(planner, aim, &trial);
-        if (status == NEAP_OK && trial.place.footprint <= limit) {
-            keep(best, &trial);
-            has_best = true;
-        } else if (status == NEAP_OK) {
-            uint64_t over = trial.place.footprint - limit;
-            uint64_t least = limit / 200;
-            uint64_t step = over > least ? over : least;
-            if (step >= aim) {
-                break;
+        if (fits) {
+            aim = middle;
+            if (trial.simulation.overhead < best->simulation.overhead) {
+                keep(best, &trial);
             }
-            aim = aim > floor.bytes && aim - step < floor.bytes ? floor.bytes : aim - step;
+        } else if (i % 2 == 1) { /* a second seed has its chance too */
+            missed = middle;
         }
     }
+    planner->seed = before.seed;
     np_judged_free(&trial, planner->timeline->memory);
-    if (status == NEAP_OK && !has_best) {
-        status = NEAP_NO_PLAN;
-    }
     return status;
 }

@@ -328,7 +328,8 @@ static neap_status sweep_row(setting *s, double seconds, neap_sweep_row *row)
         status = np_plan_load(&s->planner, (neap_swap_method)method, row->limit, &swaps, &simulation, &found);
         row->overhead[method] = found ? simulation.overhead : INFINITY;
         if (status == NEAP_OK && method == NEAP_SWAP_SEARCH && found) {
-            np_place_options options = {.seconds = 0.1, .seed = s->options.seed, .n_threads = s->options.n_threads};
+            np_place_options options = {
+                .seconds = 0.1, .page = s->options.page, .seed = s->options.seed, .n_threads = s->options.n_threads};
             np_place_result place;
             status = np_simulate(s->planner.simulator, row->limit, swaps.items, (uint32_t)swaps.n, &simulation);
             if (status == NEAP_OK) {
