@@ -84,13 +84,14 @@ void swap_print_json(const swap_request *request, const neap_trace *trace, const
     json_uint(&out, "footprint", summary->footprint);
     json_uint(&out, "footprint_bound", summary->footprint_bound);
     json_real(&out, "ratio", summary->ratio);
-    json_real(&out, "reduction", reduction(summary, (double)summary->planned_peak));
+    json_real(&out, "reduction",
+              reduction(summary, (double)(request->zero_overhead ? summary->lowest_peak : summary->planned_peak)));
     json_real(&out, "footprint_reduction", reduction(summary, (double)summary->footprint));
     json_real(&out, "overhead_allowed", request->options.overhead);
     json_real(&out, "bound_reduction", reduction(summary, summary->bound_peak));
     json_real(&out, "bound_reduction_any_directions", reduction(summary, summary->bound_peak_any));
     if (request->zero_overhead) {
-        json_uint(&out, "zero_overhead_peak", summary->planned_peak);
+        json_uint(&out, "zero_overhead_peak", summary->lowest_peak);
         json_uint(&out, "zero_overhead_footprint", summary->footprint);
     }
     json_real(&out, "seconds", summary->seconds);

@@ -84,7 +84,7 @@ static double highest_of(const chart *c)
         good = isfinite(c->rows[i].bound_overhead) ? fmax(good, c->rows[i].bound_overhead) : good;
     }
     double highest = fmin(fmax(any, good), good > 0 ? 3 * good : any) * 1.06;
-    return fmax(highest, 0.01);
+    return fmax(highest, 0.0106); /* a label of 1 % stands below the upper border */
 }
 
 static void choose_scales(chart *c)

@@ -1,4 +1,7 @@
-/* hash.h: mixing 64-bit values and hashing bytes. Not for adversaries who know the constants. */
+/* hash.h: mixing 64-bit values and hashing bytes.
+ *
+ * Mixing is for everyone to undo. Tables that are filled from files take a seed nobody knows, so that no file can be made
+ * to collide in them. What a seed changes must never be seen in a result. */
 #ifndef NP_BASE_HASH_H
 #define NP_BASE_HASH_H
 
@@ -20,6 +23,10 @@ static inline uint64_t np_hash_combine(uint64_t a, uint64_t b)
     return np_mix64(a ^ (np_mix64(b) + 0x2545f4914f6cdd1du));
 }
 
-uint64_t np_hash_bytes(const void *bytes, size_t n);
+/* Equal for equal bytes and seeds. Without the seed nobody can make two strings that collide. */
+uint64_t np_hash_bytes(const void *bytes, size_t n, uint64_t seed);
+
+/* Another one each time. */
+uint64_t np_hash_seed(void);
 
 #endif

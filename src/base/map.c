@@ -4,7 +4,7 @@
 
 void np_map_init(np_map *map, const neap_memory *memory)
 {
-    *map = (np_map){.memory = np_memory_or_default(memory)};
+    *map = (np_map){.memory = np_memory_or_default(memory), .seed = np_hash_seed()};
 }
 
 void np_map_free(np_map *map)
@@ -14,9 +14,9 @@ void np_map_free(np_map *map)
 }
 
 /* The slot that holds key, or the empty one where it would go. */
-static np_map_entry *find_slot(np_map_entry *entries, size_t n_slots, uint64_t key)
+static np_map_entry *find_slot(np_map_entry *entries, size_t n_slots, uint64_t seed, uint64_t key)
 {
-    size_t i = (size_t)np_mix64(key) & (n_slots - 1);
+    size_t i = (size_t)np_mix64(key ^ seed) & (n_slots - 1);
     while (entries[i].value != NP_MAP_NONE && entries[i].key != key) {
         i = (i + 1) & (n_slots - 1);
     }
@@ -35,7 +35,7 @@ static neap_status grow(np_map *map)
     }
     for (size_t i = 0; i < map->n_slots; i++) {
         if (map->entries[i].value != NP_MAP_NONE) {
-            *find_slot(entries, n_slots, map->entries[i].key) = map->entries[i];
+            *find_slot(entries, n_slots, map->seed, map->entries[i].key) = map->entries[i];
         }
     }
     np_memory_free(map->memory, map->entries, map->n_slots, sizeof *map->entries);
@@ -46,7 +46,7 @@ static neap_status grow(np_map *map)
 
 uint32_t np_map_get(const np_map *map, uint64_t key)
 {
-    return map->n_slots ? find_slot(map->entries, map->n_slots, key)->value : NP_MAP_NONE;
+    return map->n_slots ? find_slot(map->entries, map->n_slots, map->seed, key)->value : NP_MAP_NONE;
 }
 
 neap_status np_map_get_or_put(np_map *map, uint64_t key, uint32_t value, uint32_t *existing, bool *found)
@@ -58,7 +58,7 @@ neap_status np_map_get_or_put(np_map *map, uint64_t key, uint32_t value, uint32_
             return status;
         }
     }
-    slot = find_slot(map->entries, map->n_slots, key);
+    slot = find_slot(map->entries, map->n_slots, map->seed, key);
     *found = slot->value != NP_MAP_NONE;
     if (!*found) {
         *slot = (np_map_entry){key, value};
@@ -79,7 +79,7 @@ bool np_map_is_valid(const np_map *map)
             continue;
         }
         n++;
-        if (find_slot(map->entries, map->n_slots, map->entries[i].key) != &map->entries[i]) {
+        if (find_slot(map->entries, map->n_slots, map->seed, map->entries[i].key) != &map->entries[i]) {
             return false;
         }
     }

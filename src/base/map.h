@@ -1,4 +1,7 @@
-/* map.h: from 64-bit keys to 32-bit values. Open addressing with linear probing, at most half full; no removal. */
+/* map.h: from 64-bit keys to 32-bit values. Open addressing with linear probing, at most half full; no removal.
+ *
+ * Keys come from files: each map hashes them with a seed of its own, so that no file can make them collide. The order of
+ * the entries is chance; nothing may depend on it. */
 #ifndef NP_BASE_MAP_H
 #define NP_BASE_MAP_H
 
@@ -16,6 +19,7 @@ typedef struct np_map {
     np_map_entry *entries;
     size_t n_slots; /* a power of two, or 0 */
     size_t n;       /* keys present */
+    uint64_t seed;
 } np_map;
 
 void np_map_init(np_map *map, const neap_memory *memory);

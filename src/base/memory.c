@@ -61,13 +61,13 @@ void np_memory_free(const neap_memory *memory, void *block, size_t n, size_t ele
     memory->resize(memory->user, block, bytes, 0);
 }
 
-neap_status np_memory_reserve(const neap_memory *memory, void **items, size_t *capacity, size_t n_needed,
+neap_status np_memory_reserve(const neap_memory *memory, void *items, size_t *capacity, size_t n_needed,
                               size_t elem_bytes)
 {
     size_t wanted = *capacity + *capacity / 2;
     size_t old_bytes = *capacity * elem_bytes;
     size_t new_bytes;
-    void *grown;
+    void *old, *grown;
 
     if (n_needed <= *capacity) {
         return NEAP_OK;
@@ -82,11 +82,12 @@ neap_status np_memory_reserve(const neap_memory *memory, void **items, size_t *c
         return NEAP_NO_MEMORY;
     }
     memory = np_memory_or_default(memory);
-    grown = memory->resize(memory->user, *items, *items ? old_bytes : 0, new_bytes);
+    memcpy(&old, items, sizeof old); /* it is a T *, not a void *: read and written as bytes */
+    grown = memory->resize(memory->user, old, old ? old_bytes : 0, new_bytes);
     if (!grown) {
         return NEAP_NO_MEMORY;
     }
-    *items = grown;
+    memcpy(items, &grown, sizeof grown);
     *capacity = wanted;
     return NEAP_OK;
 }

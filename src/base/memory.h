@@ -18,8 +18,9 @@ void *np_memory_alloc_zero(const neap_memory *memory, size_t n, size_t elem_byte
 /* Frees what np_memory_alloc gave; n and elem_bytes as they were. NULL is allowed. */
 void np_memory_free(const neap_memory *memory, void *block, size_t n, size_t elem_bytes);
 
-/* Makes room for at least n_needed elements, growing by half. `*items` and `*capacity` change only on success. */
-neap_status np_memory_reserve(const neap_memory *memory, void **items, size_t *capacity, size_t n_needed,
+/* Makes room for at least n_needed elements, growing by half. `items` points to the pointer to them, of whatever type; it
+ * and `*capacity` change only on success. */
+neap_status np_memory_reserve(const neap_memory *memory, void *items, size_t *capacity, size_t n_needed,
                               size_t elem_bytes);
 
 /* A growing array of T: declare `np_array(uint32_t) ids = {0};`. */
@@ -30,9 +31,9 @@ neap_status np_memory_reserve(const neap_memory *memory, void **items, size_t *c
         size_t capacity; \
     }
 
-#define np_array_reserve(memory, array, n_needed)                                                                \
-    ((n_needed) <= (array)->capacity ? NEAP_OK                                                                   \
-                                     : np_memory_reserve((memory), (void **)&(array)->items, &(array)->capacity, \
+#define np_array_reserve(memory, array, n_needed)                                                       \
+    ((n_needed) <= (array)->capacity ? NEAP_OK                                                          \
+                                     : np_memory_reserve((memory), &(array)->items, &(array)->capacity, \
                                                          (size_t)(n_needed), sizeof *(array)->items))
 
 /* Evaluates to a status; the element is appended only on NEAP_OK. */

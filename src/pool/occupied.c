@@ -80,7 +80,7 @@ static bool span_set_is_valid(const np_span_set *set)
 neap_status np_occupied_init(np_occupied *occupied, const neap_memory *memory, np_range sections)
 {
     uint32_t n_leaves = 1;
-    np_occupied made = {.memory = memory, .first_section = sections.begin};
+    np_occupied made = {.memory = np_memory_or_default(memory), .first_section = sections.begin};
     while (n_leaves < sections.end - sections.begin) {
         n_leaves *= 2;
     }

@@ -151,8 +151,8 @@ static neap_status plan_best(const planning *p, neap_plan **plan)
     neap_plan *one = NULL;
     neap_plan *more = NULL;
     neap_status status = plan_round(p, 1, has_crossing ? p->options.seconds / 2 : p->options.seconds, &one);
-    if (status != NEAP_OK) {
-        return status;
+    if (status != NEAP_OK || !one) {
+        return status != NEAP_OK ? status : NEAP_INTERNAL;
     }
     if (is_long_round_worthwhile(p, one, n_periods)) {
         double left = p->options.seconds - 1e-9 * (double)(np_clock_ns() - p->begin_ns);

@@ -191,10 +191,14 @@ static neap_status open_node(np_skyline *skyline, bool *failed, failure *known_f
 {
     sky_state *state = &skyline->state;
     uint32_t s = sky_choose_section(state, skyline->query->rule);
-    frame node = {.trail = state->trail.n, .section = s, .height = state->sections[s].floor};
+    frame node = {.trail = state->trail.n, .section = s};
     neap_status status;
 
     *failed = false;
+    if (s == NEAP_NEVER) { /* cannot be: the lowest section is always in a valley */
+        return NEAP_INTERNAL;
+    }
+    node.height = state->sections[s].floor;
     node.component = component_of(skyline, s);
     if (!is_off(skyline, NP_SKYLINE_NO_MEMORY)) {
         const failed_state *known;
@@ -241,7 +245,8 @@ static int64_t waste_height(const np_skyline *skyline, const frame *node, np_ran
         for (uint32_t r = 0; r < item->n_ranges; r++) {
             for (uint32_t s = item->ranges[r].begin; s < item->ranges[r].end; s++) {
                 const sky_section *under = &state->sections[s];
-                sky_widen(cause, under->cause_begin, under->cause_end); /* the other stands on this floor at the least */
+                sky_widen(cause, under->cause_begin,
+                          under->cause_end); /* the other stands on this floor at the least */
                 for (uint32_t j = 0; j < under->n_unplaced; j++) {
                     uint32_t other = state->members[under->list + j];
                     if (state->items[other].size < smallest && !(alone && other == index)) {

@@ -77,9 +77,11 @@ typedef struct sky_state {
 } sky_state;
 
 /* Runs through the sections an item lives in. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): s is a name to declare */
 #define SKY_FOR_SECTIONS(item, s)                                                                       \
     for (const np_range *range_ = (item)->ranges; range_ < (item)->ranges + (item)->n_ranges; range_++) \
         for (uint32_t s = range_->begin; s < range_->end; s++)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 neap_status sky_state_init(sky_state *state, const np_sections *sections, const np_part *part);
 void sky_state_free(sky_state *state);

@@ -150,7 +150,7 @@ neap_status np_windows_init(np_windows *windows, const np_timeline *timeline, co
     if (n > UINT32_MAX / 4) {
         return NEAP_TOO_LARGE;
     }
-    made.longest = (uint32_t)(n > 10000 ? 100000000 / n + 1 : n);
+    made.longest = (uint32_t)(n > 6000 ? 36000000 / n + 1 : n);
     made.execs = np_memory_alloc(memory, 2 * n, sizeof *made.execs);
     made.from = np_memory_alloc(memory, n_gaps, sizeof *made.from);
     made.to = np_memory_alloc(memory, n_gaps, sizeof *made.to);

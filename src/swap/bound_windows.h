@@ -18,7 +18,7 @@
  * shared or has a latency can only do less. Execs, not times, tell what comes before what: waits may fall between equal
  * times.
  *
- * Windows are at most a period long (of more than 10,000 execs, shorter: fewer windows make no bound wrong). All of
+ * Windows are at most a period long (of more than 6,000 execs, shorter: fewer windows make no bound wrong). All of
  * them are found in the order of (execs)^2 steps: for a fixed i, j goes on exec by exec, and a gap that is due at j is
  * taken out of F for the k behind its own begin. What remains asked is the highest k so far; a k that is not above a
  * later one never will be again. */

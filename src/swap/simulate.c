@@ -9,7 +9,7 @@ enum {
     MAX_PERIODS = 31, /* sixteen after the last anchor */
 };
 
-#define STEADY 1e-9     /* of a period: times that differ by less are alike */
+#define STEADY 1e-9      /* of a period: times that differ by less are alike */
 #define ROUNDING_NS 1e-3 /* two ends of execs are further apart than sums of times are wrong */
 
 /* One swap as the queues see it. Its n-th life begins in the n-th period; copies may be queued a period earlier or
@@ -26,10 +26,10 @@ typedef struct swap_state {
     uint32_t from;
     uint32_t to;
     uint32_t in_after;
-    int32_t release;      /* exec whose end releases the copy out, counted on; negative in the period before */
-    bool clean;           /* the host still has what left before: no copy out */
-    uint32_t absent_from; /* see np_absence: the latest since the anchor (below), */
-    uint32_t back_from;   /* and the earliest */
+    int32_t release;            /* exec whose end releases the copy out, counted on; negative in the period before */
+    bool clean;                 /* the host still has what left before: no copy out */
+    uint32_t absent_from;       /* see np_absence: the latest since the anchor (below), */
+    uint32_t back_from;         /* and the earliest */
     bool is_out[LIVES_AT_ONCE]; /* by life, modulo */
     bool is_back[LIVES_AT_ONCE];
 } swap_state;
@@ -115,7 +115,11 @@ static void find_needs(np_simulator *simulator)
 neap_status np_simulator_create(const np_timeline *timeline, const np_link *link, np_simulator **simulator)
 {
     const neap_memory *memory = timeline->memory;
-    np_simulator *made = np_memory_alloc_zero(memory, 1, sizeof *made);
+    np_simulator *made;
+    if (timeline->n_execs == 0) {
+        return NEAP_BAD_ARGUMENT;
+    }
+    made = np_memory_alloc_zero(memory, 1, sizeof *made);
     if (!made) {
         return NEAP_NO_MEMORY;
     }
@@ -499,8 +503,7 @@ static anchor set_anchor(run_state *run, int64_t period)
 
 static bool is_alike(const engine *queue, const engine *then, int64_t n_periods, double tolerance_bytes)
 {
-    if (queue->next != then->next || queue->next_period != then->next_period + n_periods ||
-        queue->busy != then->busy) {
+    if (queue->next != then->next || queue->next_period != then->next_period + n_periods || queue->busy != then->busy) {
         return false;
     }
     return !queue->busy || (queue->swap == then->swap && queue->life == then->life + n_periods &&
@@ -534,8 +537,8 @@ static np_simulation summarise(const run_state *run, const anchor *then, int64_t
         n_out += simulator->swaps.items[i].clean ? 0 : 1;
     }
     result.period_ns = (run->now - then->now) / (double)(period - then->period);
-    result.period_ns = fmax(result.period_ns, (double)result.bytes_out / simulator->link.out +
-                                                  n_out * simulator->link.latency_ns);
+    result.period_ns =
+        fmax(result.period_ns, (double)result.bytes_out / simulator->link.out + n_out * simulator->link.latency_ns);
     result.period_ns = fmax(result.period_ns, (double)result.bytes_in / simulator->link.in +
                                                   (double)simulator->swaps.n * simulator->link.latency_ns);
     result.overhead = result.period_ns / timeline->period_ns - 1;

@@ -176,15 +176,16 @@ static neap_status put_stalls(stalling *s, bool *held)
 /* Shortens each stall as far as the limit stays held. */
 static neap_status trim_stalls(stalling *s)
 {
+    static const double cuts[] = {1, 0.5, 0.25};
     neap_status status = NEAP_OK;
-    for (double cut = 1.0; cut > 0.2 && status == NEAP_OK; cut /= 2) {
+    for (size_t c = 0; c < sizeof cuts / sizeof *cuts && status == NEAP_OK; c++) {
         for (uint32_t k = 0; k < s->original->n_execs && status == NEAP_OK && !is_late(s); k++) {
             double before = s->stalls[k];
             np_fill_result result;
             if (before == 0) {
                 continue;
             }
-            s->stalls[k] = before * (1 - cut);
+            s->stalls[k] = before * (1 - cuts[c]);
             status = fill_stretched(s, &result);
             if (status == NEAP_OK && result.peak <= s->options.limit) {
                 status = judge(s);

@@ -249,7 +249,7 @@ static neap_status summarise(const setting *s, const np_judged *judged, uint64_t
     summary->footprint = judged->place.footprint;
     summary->footprint_bound = judged->place.bound;
     summary->ratio = summary->planned_peak ? (double)summary->footprint / (double)summary->planned_peak : 1;
-    summary->method = neap_swap_method_name(s->options.method);
+    summary->method = neap_swap_method_name(limit ? s->options.method : NEAP_SWAP_SEARCH);
     return find_bounds(s, summary, limit != 0);
 }
 
@@ -262,9 +262,19 @@ static neap_status fail_below_floor(const setting *s, uint64_t limit)
                    event_of(s, s->floor.exec), (unsigned long long)s->floor.bytes);
 }
 
-static neap_status plan(setting *s, neap_swap_plan **made)
+/* In bytes; 0 where none was given, and at least one where one was. */
+static uint64_t limit_of(const setting *s)
 {
-    uint64_t limit = s->options.limit ? s->options.limit : (uint64_t)(s->options.limit_share * (double)s->peak_load);
+    uint64_t share = (uint64_t)(s->options.limit_share * (double)s->peak_load);
+    if (s->options.limit != 0 || s->options.limit_share == 0) {
+        return s->options.limit;
+    }
+    return share > 0 ? share : 1;
+}
+
+static neap_status plan_swaps(setting *s, neap_swap_plan **plan)
+{
+    uint64_t limit = limit_of(s);
     uint64_t lowest_peak = UINT64_MAX;
     np_judged judged = {0};
     neap_swap_plan *result = NULL;
@@ -291,13 +301,12 @@ static neap_status plan(setting *s, neap_swap_plan **made)
         return status;
     }
     result->summary.seconds = 1e-9 * (double)(np_clock_ns() - s->begin_ns);
-    *made = result;
+    *plan = result;
     return NEAP_OK;
 }
 
-/* Runs work on a setting; a failure that said nothing says its status. */
 neap_status neap_swap_make(const neap_trace *trace, const neap_swap_options *options, const neap_memory *memory,
-                           neap_error *error, neap_swap_plan **made)
+                           neap_error *error, neap_swap_plan **plan)
 {
     neap_error nothing;
     setting s = setting_of(trace, options, memory, error ? error : &nothing);
@@ -305,7 +314,7 @@ neap_status neap_swap_make(const neap_trace *trace, const neap_swap_options *opt
     s.error->text[0] = '\0';
     status = setting_make(&s);
     if (status == NEAP_OK) {
-        status = plan(&s, made);
+        status = plan_swaps(&s, plan);
     }
     setting_free(&s);
     if (status != NEAP_OK && !s.error->text[0]) {
@@ -319,7 +328,6 @@ neap_status neap_swap_make(const neap_trace *trace, const neap_swap_options *opt
 static neap_status sweep_row(setting *s, double seconds, neap_sweep_row *row)
 {
     np_swap_array swaps = {0};
-    double ns;
     neap_status status = NEAP_OK;
     for (int method = 0; method < NEAP_SWAP_N_METHODS && status == NEAP_OK; method++) {
         np_simulation simulation;
@@ -340,14 +348,32 @@ static neap_status sweep_row(setting *s, double seconds, neap_sweep_row *row)
         }
     }
     np_array_free(s->memory, &swaps);
-    if (status == NEAP_OK) {
-        status = np_bound_overhead(&s->timeline, &s->link, row->limit, &ns);
-        row->bound_overhead = ns / s->timeline.period_ns;
+    return status;
+}
+
+/* The bounds of all rows at once: hardly more work than one. */
+static neap_status sweep_bounds(const setting *s, size_t n_rows, neap_sweep_row *rows)
+{
+    uint64_t *limits = np_memory_alloc(s->memory, n_rows, sizeof *limits);
+    double *ns = np_memory_alloc(s->memory, n_rows, sizeof *ns);
+    neap_status status = limits && ns ? NEAP_OK : NEAP_NO_MEMORY;
+    for (size_t i = 0; i < n_rows && status == NEAP_OK; i++) {
+        limits[i] = rows[i].limit;
     }
     if (status == NEAP_OK) {
-        status = np_bound_overhead(&s->any, &s->link, row->limit, &ns);
-        row->bound_overhead_any = ns / s->timeline.period_ns;
+        status = np_bound_overheads(&s->timeline, &s->link, limits, n_rows, ns);
     }
+    for (size_t i = 0; i < n_rows && status == NEAP_OK; i++) {
+        rows[i].bound_overhead = ns[i] / s->timeline.period_ns;
+    }
+    if (status == NEAP_OK) {
+        status = np_bound_overheads(&s->any, &s->link, limits, n_rows, ns);
+    }
+    for (size_t i = 0; i < n_rows && status == NEAP_OK; i++) {
+        rows[i].bound_overhead_any = ns[i] / s->timeline.period_ns;
+    }
+    np_memory_free(s->memory, limits, n_rows, sizeof *limits);
+    np_memory_free(s->memory, ns, n_rows, sizeof *ns);
     return status;
 }
 
@@ -365,6 +391,9 @@ neap_status neap_swap_sweep(const neap_trace *trace, const neap_swap_options *op
         neap_sweep_row row = {.limit = i + 1 == n_rows && n_rows > 1 ? s.floor.bytes : (uint64_t)limit};
         status = sweep_row(&s, s.options.seconds, &row);
         rows[i] = row;
+    }
+    if (status == NEAP_OK) {
+        status = sweep_bounds(&s, n_rows, rows);
     }
     setting_free(&s);
     if (status != NEAP_OK && !s.error->text[0]) {

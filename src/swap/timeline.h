@@ -76,14 +76,14 @@ int32_t np_timeline_release_exec(const np_timeline *timeline, const np_gap *gap)
 /* Start and end of an exec counted on over the periods. */
 static inline double np_timeline_start(const np_timeline *timeline, uint32_t exec)
 {
-    uint32_t n = timeline->n_execs;
-    return timeline->start_ns.items[exec % n] + timeline->period_ns * (double)(exec / n);
+    uint32_t laps = exec / timeline->n_execs;
+    return timeline->start_ns.items[exec - laps * timeline->n_execs] + timeline->period_ns * laps;
 }
 
 static inline double np_timeline_end(const np_timeline *timeline, uint32_t exec)
 {
-    uint32_t n = timeline->n_execs;
-    return timeline->end_ns.items[exec % n] + timeline->period_ns * (double)(exec / n);
+    uint32_t laps = exec / timeline->n_execs;
+    return timeline->end_ns.items[exec - laps * timeline->n_execs] + timeline->period_ns * laps;
 }
 
 #endif

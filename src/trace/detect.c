@@ -5,9 +5,10 @@
  * proposal is checked in O(1), by hashes of the last p and of the p keys before them and by the sum of the live sizes'
  * hashes; one that holds is extended to its begin by a galloping search on the prefix hashes. Proposals come from
  *
- *   - counters for each p below 32: equal keys in a row at distance p;
- *   - grams: the distance to where the last 56 keys ended before. That finds nearly everything, at the end of the second
- *     period or a few events later, but not a period in which every 56 keys occur more than once;
+ *   - counters for each p below 64 (detect_short.c): equal keys in a row at distance p;
+ *   - grams: the distance to where one of the last 56-grams ended before, for one in eight of them. That finds nearly
+ *     everything at the end of the second period or a few events later, but not a period in which every 56 keys occur
+ *     more than once;
  *   - windows of many lengths (detect_windows.c), which leave no run of three periods unknown.
  *
  * Multiples of a period are never tracked, since they say nothing new; so the tracks are primitive squares that end at
@@ -49,14 +50,19 @@ neap_status np_detector_create(const neap_memory *memory, np_detector **detector
     }
     made->memory = np_memory_or_default(memory);
     made->current = NP_TRACKS_MAX;
+    made->fresh = NP_GRAM;
     made->gram_power = 1;
     for (uint32_t i = 0; i < NP_GRAM; i++) {
         made->gram_power *= NP_TEXT_BASE;
+    }
+    for (uint32_t i = 0; i < NP_SHORT; i++) {
+        made->short_periods[i] = (uint8_t)(NP_SHORT - i);
     }
     made->small_powers[0] = 1;
     for (uint32_t i = 1; i < NP_POWERS; i++) {
         made->small_powers[i] = np_text_mul(made->small_powers[i - 1], NP_TEXT_BASE);
     }
+    np_detector_init_levels(made);
     if (np_array_push(made->memory, &made->points, ((np_point){0})) != NEAP_OK ||
         np_array_push(made->memory, &made->large_powers, (uint64_t)1) != NEAP_OK) {
         np_detector_free(made);
@@ -80,21 +86,33 @@ void np_detector_free(np_detector *detector)
     np_memory_free(detector->memory, detector, 1, sizeof *detector);
 }
 
-/* Room for all that one event can add, so that nothing fails halfway. */
-static neap_status reserve(np_detector *d)
+#define ROOM 64 /* events for which room is made at once */
+
+static neap_status make_room(np_detector *d)
 {
+    uint32_t n = d->n < NP_DETECTOR_EVENTS_MAX - ROOM ? d->n + ROOM : NP_DETECTOR_EVENTS_MAX;
     if (d->n >= NP_DETECTOR_EVENTS_MAX) {
         return NEAP_TOO_LARGE;
     }
-    if (np_array_reserve(d->memory, &d->keys, d->keys.n + 1) != NEAP_OK ||
-        np_array_reserve(d->memory, &d->points, d->points.n + 1) != NEAP_OK ||
+    np_detector_add_levels(d, n);
+    if (np_array_reserve(d->memory, &d->keys, n) != NEAP_OK ||
+        np_array_reserve(d->memory, &d->points, (size_t)n + 1) != NEAP_OK ||
         np_array_reserve(d->memory, &d->large_powers, d->large_powers.n + 1) != NEAP_OK ||
-        np_array_reserve(d->memory, &d->loops, d->loops.n + d->n_tracks) != NEAP_OK ||
-        np_recall_reserve(&d->grams, d->memory, NP_LAG) != NEAP_OK ||
-        np_recall_reserve(&d->windows, d->memory, 2 * NP_LEVELS + d->wake_windows) != NEAP_OK) {
+        np_array_reserve(d->memory, &d->loops, d->loops.n + NP_TRACKS_MAX) != NEAP_OK ||
+        np_recall_reserve(&d->grams, d->memory, ROOM) != NEAP_OK ||
+        np_recall_reserve(&d->windows, d->memory, d->wake_windows) != NEAP_OK) {
         return NEAP_NO_MEMORY;
     }
+    d->room = n;
     return NEAP_OK;
+}
+
+/* Room for all that one event can add, so that nothing fails halfway. */
+static inline neap_status reserve(np_detector *d)
+{
+    bool fits = d->n < d->room && d->loops.n + d->n_tracks <= d->loops.capacity &&
+                np_recall_has_room(&d->windows, d->wake_windows);
+    return fits ? NEAP_OK : make_room(d);
 }
 
 static void append(np_detector *d, np_step step)
@@ -170,32 +188,46 @@ int64_t np_detector_swing(const np_detector *d, uint32_t begin, uint32_t end, ui
     return high - low;
 }
 
-/* Chooses the answer anew; called where a track came or went. */
+/* Whether a is a better answer now than b. Both reach the present, so the longer one began first. */
+static bool is_better_now(const np_track *a, const np_track *b)
+{
+    return a->run.begin != b->run.begin ? a->run.begin < b->run.begin : a->run.period < b->run.period;
+}
+
+static bool may_answer(const np_track *t)
+{
+    return !t->refused && !t->inner;
+}
+
+/* Makes a track the answer where it is better than the present one. */
+static void offer(np_detector *d, uint32_t index)
+{
+    np_track *t = &d->tracks[index];
+    if (!may_answer(t) || (d->current != NP_TRACKS_MAX && !is_better_now(t, &d->tracks[d->current]))) {
+        return;
+    }
+    if (d->current != NP_TRACKS_MAX) {
+        d->tracks[d->current].run.first_answer = NEAP_NEVER;
+    }
+    t->run.first_answer = d->n;
+    d->current = index;
+}
+
+/* The answer has ended: chooses the best of the others. */
 static void choose_current(np_detector *d)
 {
     uint32_t chosen = NP_TRACKS_MAX;
     for (uint32_t i = 0; i < d->n_tracks; i++) {
-        const np_run *a = &d->tracks[i].run;
-        const np_run *b = &d->tracks[chosen == NP_TRACKS_MAX ? i : chosen].run;
-        bool wins = a->begin != b->begin ? a->begin < b->begin : a->period < b->period;
-        if (!d->tracks[i].refused && !d->tracks[i].inner && (chosen == NP_TRACKS_MAX || wins)) {
+        if (may_answer(&d->tracks[i]) &&
+            (chosen == NP_TRACKS_MAX || is_better_now(&d->tracks[i], &d->tracks[chosen]))) {
             chosen = i;
         }
     }
-    for (uint32_t i = 0; i < d->n_tracks; i++) {
-        np_run *run = &d->tracks[i].run;
-        run->first_answer = i != chosen ? NEAP_NEVER : run->first_answer == NEAP_NEVER ? d->n : run->first_answer;
+    if (chosen != NP_TRACKS_MAX) {
+        d->tracks[chosen].run.first_answer = d->n;
     }
     d->current = chosen;
     d->work += d->n_tracks;
-}
-
-bool np_detector_live_may_repeat(const np_detector *d, uint32_t period)
-{
-    const np_point *now = &d->points.items[d->n];
-    const np_point *then = now - period;
-    int64_t growth = (int64_t)((uint64_t)now->load - (uint64_t)then->load);
-    return now->live == then->live || (growth > 0 && growth <= NP_LEAK_BYTES_MAX);
 }
 
 bool np_detector_judge(const np_detector *d, np_track *t, uint64_t *work)
@@ -203,6 +235,9 @@ bool np_detector_judge(const np_detector *d, np_track *t, uint64_t *work)
     const np_point *now = &d->points.items[d->n];
     const np_point *then = now - t->run.period;
     if (now->live != then->live) {
+        if (!np_detector_live_may_repeat(d, t->run.period)) {
+            return false;
+        }
         t->run.leak_bytes = now->load - then->load;
         if (t->run.leak_bytes >
             np_detector_swing(d, t->run.begin, t->run.begin + t->run.period, work) / NP_LEAK_SHARE) {
@@ -213,25 +248,27 @@ bool np_detector_judge(const np_detector *d, np_track *t, uint64_t *work)
     return true;
 }
 
-/* Tracks the run of `period` that reaches the present. */
-static void track(np_detector *d, uint32_t period, uint32_t begin)
+void np_detector_track(np_detector *d, uint32_t period, uint32_t begin)
 {
     np_track made = {.run = {begin, d->n, period, NEAP_NEVER, 0}};
     for (uint32_t i = 0; i < d->n_tracks; i++) {
-        if (period % d->tracks[i].run.period == 0 && d->tracks[i].run.begin <= begin) {
+        if (d->tracks[i].run.begin <= begin && period % d->tracks[i].run.period == 0) {
             return;
         }
     }
     if (d->n_tracks < NP_TRACKS_MAX) {
         made.refused = !np_detector_judge(d, &made, &d->work);
         d->tracks[d->n_tracks++] = made;
-        choose_current(d);
+        offer(d, d->n_tracks - 1);
     }
 }
 
 static void finish(np_detector *d, np_track ended)
 {
     ended.run.end = d->n - 1;
+    if (ended.run.period < NP_SHORT) {
+        np_detector_end_short(d, &ended.run);
+    }
     if (ended.refused) {
         return;
     }
@@ -243,25 +280,37 @@ static void finish(np_detector *d, np_track ended)
     }
 }
 
+/* Ends the tracks in which the newest key is not the one a period ago, from the first such one on. */
+static void end_tracks(np_detector *d, uint32_t first)
+{
+    const uint64_t *now = &d->keys.items[d->n - 1];
+    uint32_t kept = first, current = d->current < first ? d->current : NP_TRACKS_MAX;
+    for (uint32_t i = first; i < d->n_tracks; i++) {
+        if (*now != *(now - d->tracks[i].run.period)) {
+            finish(d, d->tracks[i]);
+            continue;
+        }
+        current = i == d->current ? kept : current;
+        d->tracks[kept++] = d->tracks[i];
+    }
+    d->n_tracks = kept;
+    if (current != d->current && current == NP_TRACKS_MAX) {
+        choose_current(d);
+    } else {
+        d->current = current;
+    }
+}
+
 /* Compares the newest key with the one a period ago in every track. */
 static void follow(np_detector *d)
 {
     const uint64_t *now = &d->keys.items[d->n - 1];
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < d->n_tracks; i++) {
-        if (*now == *(now - d->tracks[i].run.period)) {
-            if (kept != i) {
-                d->tracks[kept] = d->tracks[i];
-            }
-            kept++;
-        } else {
-            finish(d, d->tracks[i]);
-        }
-    }
     d->work += d->n_tracks;
-    if (kept != d->n_tracks) {
-        d->n_tracks = kept;
-        choose_current(d);
+    for (uint32_t i = 0; i < d->n_tracks; i++) {
+        if (*now != *(now - d->tracks[i].run.period)) {
+            end_tracks(d, i);
+            return;
+        }
     }
 }
 
@@ -281,68 +330,7 @@ void np_detector_propose(np_detector *d, uint32_t period)
         }
     }
     if (np_text_equal(d, d->n, d->n - period, period)) {
-        track(d, period, np_detector_find_begin(d, period, &d->work));
-    }
-}
-
-/* A counter has reached its period: by equal keys, or by keys that agree in the part the counters see. */
-static void propose_counted(np_detector *d, uint32_t period)
-{
-    const uint64_t *end = d->keys.items + d->n;
-    uint32_t equal = 0;
-    while (equal < period && end[-1 - (ptrdiff_t)equal] == end[-1 - (ptrdiff_t)(equal + period)]) {
-        equal++;
-    }
-    d->work += equal;
-    d->matches[NP_SHORT - period] = (uint16_t)equal;
-    if (equal == period && np_detector_live_may_repeat(d, period)) {
-        track(d, period, np_detector_find_begin(d, period, &d->work));
-    }
-}
-
-static void propose_short(np_detector *d)
-{
-    uint16_t letter = (uint16_t)(d->keys.items[d->n - 1] >> 48);
-    uint32_t at = (d->n - 1) % NP_SHORT;
-    uint16_t window[NP_SHORT]; /* the last NP_SHORT letters, oldest first; a copy, so that the loop can be vectorised */
-    uint16_t any = 0;
-    memcpy(window, d->recent + at, sizeof window);
-    for (uint16_t i = 0; i < NP_SHORT; i++) {
-        uint16_t longer = (uint16_t)(d->matches[i] + 1);
-        d->matches[i] = window[i] == letter ? longer : 0;
-        any |= (uint16_t)(d->matches[i] == NP_SHORT - i);
-    }
-    d->recent[at] = d->recent[at + NP_SHORT] = letter;
-    d->work++;
-    for (uint32_t period = 1; any && period < NP_SHORT && 2 * period <= d->n; period++) {
-        if (d->matches[NP_SHORT - period] == period) {
-            propose_counted(d, period);
-        }
-    }
-}
-
-/* Looks up the gram that ended at a point not long ago. */
-static void recall_gram(np_detector *d, uint32_t end)
-{
-    uint32_t before = np_recall_swap(&d->grams, d->gram_tags[end % NP_LAG], end);
-    if (before == NP_RECALL_NONE) {
-        d->fresh = end;
-    } else {
-        np_detector_propose(d, end - before);
-    }
-}
-
-static void propose_by_gram(np_detector *d)
-{
-    uint32_t lag = np_recall_is_large(&d->grams) ? NP_LAG - 1 : 0;
-    d->gram = d->gram * NP_TEXT_BASE + d->keys.items[d->n - 1];
-    if (d->n > NP_GRAM) {
-        d->gram -= d->gram_power * d->keys.items[d->n - 1 - NP_GRAM];
-    }
-    d->gram_tags[d->n % NP_LAG] = (uint32_t)(d->gram >> 32);
-    np_recall_prefetch(&d->grams, d->gram_tags[d->n % NP_LAG]);
-    while (d->n - d->n_grams > lag) {
-        recall_gram(d, ++d->n_grams);
+        np_detector_track(d, period, np_detector_find_begin(d, period, &d->work));
     }
 }
 
@@ -354,8 +342,8 @@ neap_status np_detector_feed(np_detector *detector, np_step step)
     }
     append(detector, step);
     follow(detector);
-    propose_short(detector);
-    propose_by_gram(detector);
+    np_detector_propose_short(detector);
+    np_detector_propose_by_gram(detector);
     np_detector_propose_by_windows(detector);
     return NEAP_OK;
 }

@@ -12,7 +12,11 @@
  * An *epoch* is a run in whose first two periods a shorter period q repeats NP_LOOP_REPEATS times in a row or more, in
  * runs that cover half of the events or more, with at least half of the epoch's swing (which is not 0): a thousand
  * iterations and an evaluation. It gives way to its iterations. (An iteration of 256 time steps does not: a step's
- * swing is small.)
+ * swing is small. A step that adds up the gradients of a few batches does not either; one of more than NP_LOOP_REPEATS
+ * equal batches looks just like an epoch, and is taken for one.)
+ *
+ * What is freed but was there before the first event has no age that could be known: a recording that begins in the
+ * middle of an iteration must hold two more, counted from the last such free.
  *
  * While events come in, the answer is the longest run that reaches the present and is no epoch, then the smallest
  * period. At the end it is the longest run ever seen, then the smallest period, then the smallest begin; where that is an

@@ -33,45 +33,56 @@ typedef struct np_point {
 typedef struct np_track {
     np_run run;     /* `end` is kept only when it ends */
     uint32_t inner; /* period of its iterations where it is an epoch, else 0 */
-    bool refused;   /* leaks too much to be a run: kept so that it is not looked at again */
+    bool refused;   /* leaves other live blocks behind: no run, kept so that it is not looked at again */
 } np_track;
 
 /* Primitive squares that end at one point have periods that grow at least like Fibonacci's numbers: fewer than 47 fit
  * into 2^32 events. */
 #define NP_TRACKS_MAX 48
 
-#define NP_SHORT 32 /* periods below are counted one by one */
-#define NP_GRAM 56  /* keys in a gram, looked up at every event */
-#define NP_LAG 8    /* grams are looked up so many events later, less one, where their table is large */
-#define NP_LEVELS 52
+#define NP_SHORT 64  /* periods below are counted one by one */
+#define NP_GRAM 56   /* keys in a gram */
+#define NP_LEVELS 51 /* the longest is of 3 * 2^30 keys */
 #define NP_POWERS 1024
+
+/* Windows of one length (detect_windows.c). */
+typedef struct np_level {
+    uint32_t length;
+    uint32_t grid_log; /* those that end at multiples of 2^grid_log are entered */
+    uint32_t stride;   /* so many events apart the last 2^grid_log of them are looked up; a multiple of that */
+    uint64_t look_at;  /* the next time */
+    uint64_t power;    /* NP_TEXT_BASE to the length */
+} np_level;
 
 struct np_detector {
     const neap_memory *memory;
-    uint32_t n; /* events fed */
+    uint32_t n;    /* events fed */
+    uint32_t room; /* events that fit into what is allocated */
     np_array(uint64_t) keys;
     np_array(np_point) points; /* n + 1 of them */
 
     uint64_t small_powers[NP_POWERS]; /* NP_TEXT_BASE to the i-th */
     np_array(uint64_t) large_powers;  /* NP_TEXT_BASE to the (i * NP_POWERS)-th */
 
-    uint16_t recent[2 * NP_SHORT]; /* the last NP_SHORT keys, shortened: a ring written twice, so that a window of it is
-                                    * contiguous */
-    uint16_t matches[NP_SHORT];    /* [NP_SHORT - p]: equal ones in a row at distance p, modulo 2^16 */
+    /* The last NP_SHORT keys, a byte of each: a ring written twice, so that a window of it is contiguous. */
+    uint8_t recent[2 * NP_SHORT];
+    uint8_t matches[NP_SHORT];       /* [NP_SHORT - p]: equal ones in a row at distance p, at most 255 */
+    uint8_t short_periods[NP_SHORT]; /* [NP_SHORT - p]: p */
 
-    uint64_t gram;              /* rolling hash of the last NP_GRAM keys */
-    uint64_t gram_power;        /* its base to the NP_GRAM-th */
-    uint32_t gram_tags[NP_LAG]; /* of the grams that ended at the last points */
-    uint32_t n_grams;           /* looked up */
-    np_recall grams;            /* grams seen: where each ended last */
-    uint32_t fresh;             /* where a gram ended last that had not been seen before */
+    uint64_t gram;       /* rolling hash of the last NP_GRAM keys */
+    uint64_t gram_power; /* its base to the NP_GRAM-th */
+    np_recall grams;     /* chosen grams: where each ended last */
+    bool no_grams;       /* they propose nothing: tests of the windows, which grams are quicker than */
+    uint32_t fresh;      /* where a chosen gram ended last that had not been seen before; at first NP_GRAM */
 
-    np_recall windows;                  /* windows seen (detect_windows.c): where each ended last */
-    np_recall_entry pending[NP_LEVELS]; /* to be entered there soon */
-    uint32_t n_pending;
-    uint32_t asleep;     /* levels not looked at now, from the lowest on */
-    uint32_t wake_below; /* one of them wakes when a quarter of the answer's length falls below */
-    size_t wake_windows; /* windows they will enter when they wake */
+    np_recall windows; /* windows seen (detect_windows.c): where each ended last */
+    np_level levels[NP_LEVELS];
+    uint32_t n_levels;     /* that are not longer than the text will be when there is no more room */
+    size_t wake_windows;   /* that one event enters at most: as if they all woke */
+    uint32_t n_hidden;     /* levels that sleep since the answer hides them, from the lowest on */
+    uint32_t hidden_least; /* one of them wakes when a quarter of the answer's length falls below */
+    uint32_t n_ripe;       /* levels, from the lowest on, whose windows fit between `fresh` and the present */
+    uint64_t ripe_at;      /* the point at which there will be one more */
 
     np_track tracks[NP_TRACKS_MAX];
     uint32_t n_tracks;
@@ -103,12 +114,32 @@ uint32_t np_detector_find_begin(const np_detector *detector, uint32_t period, ui
 
 /* Looks whether `period` holds at present, and tracks its run if it does. Those below NP_SHORT are left to counters. */
 void np_detector_propose(np_detector *detector, uint32_t period);
+
+/* Tracks the run of `period` that has reached the present from `begin` on, unless its period is a multiple of another's. */
+void np_detector_track(np_detector *detector, uint32_t period, uint32_t begin);
+
+/* Where proposals come from: detect_short.c and detect_windows.c. Each is called once an event. */
+void np_detector_propose_short(np_detector *detector);
+void np_detector_end_short(np_detector *detector, const np_run *run); /* a run of a period below NP_SHORT has ended */
+void np_detector_propose_by_gram(np_detector *detector);
 void np_detector_propose_by_windows(np_detector *detector);
 
-/* Whether the live sizes at present are those a period ago, but for a growth that may be a leak: to be judged. */
-bool np_detector_live_may_repeat(const np_detector *detector, uint32_t period);
+void np_detector_init_levels(np_detector *detector);
 
-/* Completes a run that reaches the present, of which begin and period are known. False where it leaks too much. */
+/* Counts in the levels that are not longer than n events. */
+void np_detector_add_levels(np_detector *detector, uint32_t n);
+
+/* Whether the live sizes at present are those a period ago, but for a growth that may be a leak: to be judged. */
+static inline bool np_detector_live_may_repeat(const np_detector *d, uint32_t period)
+{
+    const np_point *now = &d->points.items[d->n];
+    const np_point *then = now - period;
+    int64_t growth = (int64_t)((uint64_t)now->load - (uint64_t)then->load);
+    return now->live == then->live || (growth > 0 && growth <= NP_LEAK_BYTES_MAX);
+}
+
+/* Completes a run that reaches the present, of which begin and period are known. False where the live sizes are not those
+ * a period ago, nor those and a small leak. */
 bool np_detector_judge(const np_detector *detector, np_track *track, uint64_t *work);
 
 /* Highest minus lowest load at the points of [begin, end]. */

@@ -2,62 +2,252 @@
  *
  * Blocks that are malloc'd at the same position of different periods are instances of one life. How long it lasts is
  * read from a free: its key has the number of events since the malloc, so every free of the run that is at the same
- * position frees an instance of the same life at the same age, also one that was malloc'd before the run began. A malloc
- * in the period that no free of the run answers is a leak. What lives through the chosen period and is no instance of
- * anything is persistent. */
+ * position frees an instance of the same life at the same age, also one that was malloc'd before the run began.
+ *
+ * Some lives are longer than what was recorded: each period frees a block from before the run and mallocs one that
+ * outlives it (a queue, a replay buffer). Such mallocs and frees of one size are paired in their order, and the life is
+ * taken to last as many periods as there are blocks to be seen waiting: the shortest that agrees with the recording, and
+ * the only one for which the lives add up to the load. A malloc in the period that is left over is a leak.
+ *
+ * What lives from before the run to the chosen period and is no instance of anything is persistent. */
 #include "trace/lives.h"
 
+#include <assert.h>
+
+#include "base/map.h"
 #include "trace/overlay.h"
 
+#define NONE UINT32_MAX
+
+/* Mallocs and frees of one size that no age brings together. */
+typedef struct group {
+    uint32_t first_free, last_free; /* positions: the list of those that have no malloc yet; NONE: empty */
+    uint32_t n_pairs;
+    uint32_t n_across;  /* pairs of which the free comes first, counted from the origin */
+    uint32_t n_members; /* instances that live at the origin */
+    uint32_t n_given;   /* pairs that have been given their share of them */
+} group;
+
+/* Positions count from the run's begin, below the period's length. */
 typedef struct builder {
     np_period *period;
-    uint32_t *span;    /* [position from the run's begin]: events from malloc to free; 0: leaked, or no malloc */
-    uint32_t *life_at; /* [position]: index of its life */
+    uint32_t *span;      /* [position of a malloc]: events until its free; 0: leaked, or no malloc */
+    uint32_t *life_at;   /* [position of a malloc]: index of its life, or NP_LIFE_LEAKED */
+    uint32_t *malloc_of; /* [position of a free]: position of its malloc, NONE: it has none */
+    uint32_t *group_of;  /* [position of a malloc that was paired]: its group, else NONE */
+    uint32_t *next_free; /* [position of a free]: the next in its group's list */
+    np_map group_of_size;
+    np_array(group) groups;
 } builder;
 
 static uint32_t position_of(const np_period *period, uint32_t event)
 {
+    assert(period->length > 0);
     return event >= period->begin ? (event - period->begin) % period->length
                                   : period->length - 1 - (period->begin - 1 - event) % period->length;
 }
 
-/* The block that the period mallocs at a position; NULL where it does not. */
-static const neap_block *malloc_at(const np_period *period, uint32_t position)
+static bool is_in_run(const np_period *period, uint32_t event)
 {
-    const neap_event *event = &period->trace->events.items[period->begin + position];
-    return event->kind == NEAP_EVENT_MALLOC ? &period->trace->blocks.items[event->subject] : NULL;
+    return event != NEAP_NEVER && event >= period->begin && event - period->begin < period->run_length;
 }
 
-/* Frees of one period of the run: those of the others have the same keys. */
+/* The block that the period mallocs or frees at a position; NULL where it does neither. */
+static const neap_block *block_at(const np_period *period, uint32_t position, neap_event_kind kind)
+{
+    const neap_event *event = &period->trace->events.items[period->begin + position];
+    return event->kind == kind ? &period->trace->blocks.items[event->subject] : NULL;
+}
+
+/* ---------------------------------------------------------------- by age ---- */
+
+static void set_span(builder *b, uint32_t free_event)
+{
+    const np_period *period = b->period;
+    const neap_event *event = &period->trace->events.items[free_event];
+    const neap_block *block = &period->trace->blocks.items[event->subject], *other;
+    uint32_t position, age;
+    if (event->kind != NEAP_EVENT_FREE || block->malloc_event == NEAP_NEVER) {
+        return;
+    }
+    position = position_of(period, block->malloc_event);
+    other = block_at(period, position, NEAP_EVENT_MALLOC);
+    age = free_event - block->malloc_event;
+    if (other && other->bytes == block->bytes && (b->span[position] == 0 || b->span[position] == age)) {
+        b->span[position] = age;
+        b->malloc_of[position_of(period, free_event)] = position;
+    }
+}
+
+/* Mallocs inside the run are sure to recur; what was before it may only look alike, and counts where nothing else does.
+ * The frees of one period will do for those. */
 static void find_spans(builder *b)
 {
     const np_period *period = b->period;
-    for (uint32_t f = period->begin; f < period->begin + period->length; f++) {
-        const neap_event *event = &period->trace->events.items[f];
-        const neap_block *block = &period->trace->blocks.items[event->kind == NEAP_EVENT_FREE ? event->subject : 0];
-        if (event->kind == NEAP_EVENT_FREE && block->malloc_event != NEAP_NEVER) {
-            uint32_t position = position_of(period, block->malloc_event);
-            const neap_block *other = malloc_at(period, position);
-            if (other && other->bytes == block->bytes) {
-                b->span[position] = f - block->malloc_event;
-            }
+    for (uint32_t i = 0; i < period->run_length; i++) {
+        const neap_event *event = &period->trace->events.items[period->begin + i];
+        if (event->kind == NEAP_EVENT_FREE &&
+            is_in_run(period, period->trace->blocks.items[event->subject].malloc_event)) {
+            set_span(b, period->begin + i);
+        }
+    }
+    for (uint32_t i = 0; i < period->length; i++) {
+        set_span(b, period->begin + i);
+    }
+}
+
+/* ---------------------------------------------------------------- by size ---- */
+
+static neap_status find_group(builder *b, uint64_t bytes, uint32_t *index)
+{
+    bool found;
+    neap_status status = np_array_reserve(b->period->memory, &b->groups, b->groups.n + 1);
+    if (status == NEAP_OK) {
+        status = np_map_get_or_put(&b->group_of_size, bytes, (uint32_t)b->groups.n, index, &found);
+    }
+    if (status == NEAP_OK && !found) {
+        b->groups.items[b->groups.n++] = (group){.first_free = NONE, .last_free = NONE};
+    }
+    return status;
+}
+
+static neap_status list_free(builder *b, uint32_t position)
+{
+    const neap_block *block = block_at(b->period, position, NEAP_EVENT_FREE);
+    uint32_t index;
+    group *g;
+    neap_status status;
+    if (!block || b->malloc_of[position] != NONE) {
+        return NEAP_OK;
+    }
+    status = find_group(b, block->bytes, &index);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    g = &b->groups.items[index];
+    *(g->first_free == NONE ? &g->first_free : &b->next_free[g->last_free]) = position;
+    g->last_free = position;
+    b->next_free[position] = NONE;
+    return NEAP_OK;
+}
+
+/* Counted from the origin. */
+static uint32_t time_of(const np_period *period, uint32_t position)
+{
+    uint32_t origin = period->origin - period->begin;
+    return position >= origin ? position - origin : position + period->length - origin;
+}
+
+static neap_status pair_malloc(builder *b, uint32_t position)
+{
+    const np_period *period = b->period;
+    const neap_block *block = block_at(period, position, NEAP_EVENT_MALLOC);
+    uint32_t index, at, begin, end;
+    group *g;
+    neap_status status;
+    if (!block || b->span[position]) {
+        return NEAP_OK;
+    }
+    status = find_group(b, block->bytes, &index);
+    if (status != NEAP_OK || b->groups.items[index].first_free == NONE) {
+        return status;
+    }
+    g = &b->groups.items[index];
+    at = g->first_free;
+    g->first_free = b->next_free[at];
+    begin = time_of(period, position);
+    end = time_of(period, at);
+    b->malloc_of[at] = position;
+    b->group_of[position] = index;
+    b->span[position] = end > begin ? end - begin : end + period->length - begin;
+    g->n_pairs++;
+    g->n_across += end < begin;
+    return NEAP_OK;
+}
+
+/* The position of the paired malloc that the block is an instance of, or NONE. */
+static uint32_t paired_position(const builder *b, const neap_block *block)
+{
+    uint32_t position = NONE;
+    if (is_in_run(b->period, block->malloc_event)) {
+        position = position_of(b->period, block->malloc_event);
+    } else if (is_in_run(b->period, block->free_event)) {
+        position = b->malloc_of[position_of(b->period, block->free_event)];
+    }
+    return position != NONE && b->group_of[position] != NONE ? position : NONE;
+}
+
+static bool lives_at_origin(const np_period *period, const neap_block *block)
+{
+    return (block->malloc_event == NEAP_NEVER || block->malloc_event < period->origin) &&
+           (block->free_event == NEAP_NEVER || block->free_event >= period->origin);
+}
+
+/* How many whole periods the paired ones last longer: as many as make their number right. */
+static void lengthen_pairs(builder *b)
+{
+    const np_period *period = b->period;
+    for (uint32_t i = 0; i < period->trace->blocks.n; i++) {
+        const neap_block *block = &period->trace->blocks.items[i];
+        uint32_t position = lives_at_origin(period, block) ? paired_position(b, block) : NONE;
+        if (position != NONE) {
+            b->groups.items[b->group_of[position]].n_members++;
+        }
+    }
+    for (uint32_t t = 0; t < period->length; t++) {
+        uint32_t position = position_of(period, period->origin + t);
+        if (b->group_of[position] != NONE) {
+            group *g = &b->groups.items[b->group_of[position]];
+            /* Every free of the period frees one that lives at the origin, so there are enough. */
+            uint32_t more = g->n_members > g->n_across ? g->n_members - g->n_across : 0;
+            b->span[position] += (more / g->n_pairs + (g->n_given < more % g->n_pairs)) * period->length;
+            g->n_given++;
         }
     }
 }
 
-/* Whether a block malloc'd before the run is an instance of the life at that position: it must be freed when that is. */
-static bool is_early_instance(const builder *b, const neap_block *block, uint32_t position)
+static neap_status pair_rest(builder *b)
 {
     const np_period *period = b->period;
-    const neap_block *other = malloc_at(period, position);
-    uint32_t span = b->span[position];
-    if (!span || !other || other->bytes != block->bytes) {
-        return false;
+    neap_status status = NEAP_OK;
+    for (uint32_t t = 0; status == NEAP_OK && t < period->length; t++) {
+        status = list_free(b, position_of(period, period->origin + t));
     }
-    if (block->free_event == NEAP_NEVER) {
-        return block->malloc_event + (uint64_t)span >= period->trace->events.n;
+    for (uint32_t t = 0; status == NEAP_OK && t < period->length; t++) {
+        status = pair_malloc(b, position_of(period, period->origin + t));
     }
-    return block->free_event - block->malloc_event == span;
+    if (status == NEAP_OK) {
+        lengthen_pairs(b);
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- lives ---- */
+
+/* The position of the malloc in the run that the block is an instance of, or NONE. One from before the run must be freed
+ * when that is, or not before the run's end. */
+static uint32_t instance_position(const builder *b, const neap_block *block)
+{
+    const np_period *period = b->period;
+    uint64_t run_end = (uint64_t)period->begin + period->run_length;
+    const neap_block *other;
+    uint32_t position;
+    if (is_in_run(period, block->malloc_event)) {
+        return position_of(period, block->malloc_event);
+    }
+    position = paired_position(b, block);
+    if (position != NONE || block->malloc_event == NEAP_NEVER || block->malloc_event >= period->begin) {
+        return position;
+    }
+    position = position_of(period, block->malloc_event);
+    other = block_at(period, position, NEAP_EVENT_MALLOC);
+    if (!other || other->bytes != block->bytes || !b->span[position] || b->group_of[position] != NONE) {
+        return NONE;
+    }
+    if (block->free_event == NEAP_NEVER || block->free_event >= run_end) {
+        return block->malloc_event + (uint64_t)b->span[position] >= run_end ? position : NONE;
+    }
+    return block->free_event - block->malloc_event == b->span[position] ? position : NONE;
 }
 
 static neap_status add_life(np_period *period, uint32_t block, uint32_t begin, uint32_t span, bool persistent)
@@ -69,19 +259,16 @@ static neap_status add_life(np_period *period, uint32_t block, uint32_t begin, u
     return np_array_push(period->memory, &period->lives, life);
 }
 
-/* Blocks that live all through the chosen period. */
+/* Blocks from before the run. (One of them may be freed in the chosen period by a program that grows by something else:
+ * it is held to the period's end.) */
 static neap_status add_persistent(builder *b, uint32_t *life_of_block)
 {
     np_period *period = b->period;
-    const neap_trace *trace = period->trace;
-    for (uint32_t i = 0; i < trace->blocks.n; i++) {
-        const neap_block *block = &trace->blocks.items[i];
-        bool here_first = block->malloc_event == NEAP_NEVER || block->malloc_event < period->begin;
-        bool here_last = block->free_event == NEAP_NEVER || block->free_event >= period->origin + period->length;
-        bool instance = block->malloc_event != NEAP_NEVER && block->malloc_event < period->begin &&
-                        is_early_instance(b, block, position_of(period, block->malloc_event));
+    for (uint32_t i = 0; i < period->trace->blocks.n; i++) {
+        const neap_block *block = &period->trace->blocks.items[i];
+        bool is_older = block->malloc_event == NEAP_NEVER || block->malloc_event < period->begin;
         life_of_block[i] = NP_LIFE_OTHER;
-        if (here_first && here_last && !instance) {
+        if (is_older && lives_at_origin(period, block) && instance_position(b, block) == NONE) {
             neap_status status = add_life(period, i, 0, period->length, true);
             if (status != NEAP_OK) {
                 return status;
@@ -120,35 +307,52 @@ static void find_instances(builder *b, uint32_t *life_of_block)
 {
     const np_period *period = b->period;
     for (uint32_t i = 0; i < period->trace->blocks.n; i++) {
-        const neap_block *block = &period->trace->blocks.items[i];
-        uint32_t position;
-        if (block->malloc_event == NEAP_NEVER || block->malloc_event >= period->begin + period->run_length) {
-            continue;
-        }
-        position = position_of(period, block->malloc_event);
-        if (block->malloc_event >= period->begin || is_early_instance(b, block, position)) {
+        uint32_t position = instance_position(b, &period->trace->blocks.items[i]);
+        if (position != NONE) {
             life_of_block[i] = b->life_at[position];
         }
     }
+}
+
+static neap_status make(builder *b, uint32_t *life_of_block)
+{
+    neap_status status;
+    for (uint32_t i = 0; i < b->period->length; i++) {
+        b->span[i] = 0;
+        b->malloc_of[i] = b->group_of[i] = NONE;
+        b->life_at[i] = NP_LIFE_OTHER;
+    }
+    find_spans(b);
+    status = pair_rest(b);
+    if (status == NEAP_OK) {
+        status = add_persistent(b, life_of_block);
+    }
+    if (status == NEAP_OK) {
+        status = add_malloced(b);
+    }
+    if (status == NEAP_OK) {
+        find_instances(b, life_of_block);
+    }
+    return status;
 }
 
 neap_status np_lives_make(np_period *period, uint32_t *life_of_block)
 {
     builder b = {.period = period};
     neap_status status = NEAP_NO_MEMORY;
-    b.span = np_memory_alloc_zero(period->memory, period->length, sizeof *b.span);
-    b.life_at = np_memory_alloc_zero(period->memory, period->length, sizeof *b.life_at);
-    if (b.span && b.life_at) {
-        find_spans(&b);
-        status = add_persistent(&b, life_of_block);
-        if (status == NEAP_OK) {
-            status = add_malloced(&b);
-        }
-        if (status == NEAP_OK) {
-            find_instances(&b, life_of_block);
-        }
+    uint32_t **arrays[] = {&b.span, &b.life_at, &b.malloc_of, &b.group_of, &b.next_free};
+    size_t n_arrays = sizeof arrays / sizeof *arrays, n_made = 0;
+    np_map_init(&b.group_of_size, period->memory);
+    while (n_made < n_arrays && (*arrays[n_made] = np_memory_alloc(period->memory, period->length, sizeof(uint32_t)))) {
+        n_made++;
     }
-    np_memory_free(period->memory, b.span, period->length, sizeof *b.span);
-    np_memory_free(period->memory, b.life_at, period->length, sizeof *b.life_at);
+    if (n_made == n_arrays) {
+        status = make(&b, life_of_block);
+    }
+    while (n_made > 0) {
+        np_memory_free(period->memory, *arrays[--n_made], period->length, sizeof(uint32_t));
+    }
+    np_map_free(&b.group_of_size);
+    np_array_free(period->memory, &b.groups);
     return status;
 }

@@ -8,7 +8,7 @@ void np_recall_free(np_recall *recall, const neap_memory *memory)
 
 neap_status np_recall_grow(np_recall *recall, const neap_memory *memory, size_t n_more)
 {
-    np_recall grown = {.n_slots = recall->n_slots ? recall->n_slots : 256, .n = recall->n};
+    np_recall grown = {.n_slots = recall->n_slots ? recall->n_slots : 256};
     while (2 * (recall->n + n_more) > grown.n_slots) {
         grown.n_slots *= 2;
     }
@@ -21,7 +21,7 @@ neap_status np_recall_grow(np_recall *recall, const neap_memory *memory, size_t 
     }
     for (size_t i = 0; i < recall->n_slots; i++) {
         if (recall->entries[i].at != NP_RECALL_NONE) {
-            *np_recall_find(&grown, recall->entries[i].tag) = recall->entries[i];
+            np_recall_swap(&grown, recall->entries[i].tag, recall->entries[i].at);
         }
     }
     np_recall_free(recall, memory);

@@ -183,7 +183,7 @@ static neap_status add_name(neap_trace *trace, uint64_t key, const char *name, s
 neap_status np_trace_add_exec(neap_trace *trace, const char *name, size_t name_bytes, uint64_t start_ns,
                               uint64_t duration_ns)
 {
-    uint64_t key = np_hash_bytes(name, name_bytes);
+    uint64_t key = np_hash_bytes(name, name_bytes, trace->name_of_hash.seed);
     uint32_t index;
     neap_status status = reserve_event(trace);
     if (status != NEAP_OK) {

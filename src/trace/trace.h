@@ -29,8 +29,9 @@ struct neap_trace {
     np_u32_array name_at;     /* name index -> its start in `names` */
     np_char_array meta;       /* "key\0value\0key\0value\0..." */
     np_map block_of_id;       /* the file's block number -> index into blocks */
-    np_map name_of_hash;      /* hash of a name -> its index; on a collision the next name is at hash + 1, and so on */
-    uint64_t live_bytes;      /* of the blocks live after the last event; at most NP_TRACE_BYTES_MAX at any time */
+    np_map
+        name_of_hash; /* hash of a name, by the map's seed -> its index; on a collision the next name is at hash + 1, and so on */
+    uint64_t live_bytes; /* of the blocks live after the last event; at most NP_TRACE_BYTES_MAX at any time */
     uint32_t
         recent[NP_TRACE_RECENT]; /* by the low bits of a block number: an index into blocks to try before the map */
 };

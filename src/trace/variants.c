@@ -8,6 +8,9 @@
  * cut for longest is the start. */
 #include "trace/variants.h"
 
+#include "base/hash.h"
+#include "base/map.h"
+
 #define VARIANT_PREFIX 8
 #define VARIANT_RISE 16
 #define VARIANT_LOOK 1024 /* a longer resemblance says no more */
@@ -19,7 +22,9 @@ typedef struct splitter {
     int64_t rise;              /* what makes a rise */
     bool has_risen;            /* since the last start */
     np_array(uint32_t) starts; /* times, counted from the origin; the first is 0 */
-    uint32_t resemblance;      /* of the last start: events it has in common with the cut, sizes aside */
+    uint32_t *alike;           /* [time]: events it has in common with the cut, sizes aside; at most VARIANT_LOOK */
+    uint32_t resemblance;      /* that of the last start */
+    np_map kinds;              /* hash of an iteration's events -> its kind */
 } splitter;
 
 static uint32_t event_at(const np_period *period, uint32_t time)
@@ -35,13 +40,25 @@ static bool is_alike(const np_period *period, uint32_t a, uint32_t b)
     return x->kind == y->kind && (x->kind != NEAP_EVENT_EXEC || x->subject == y->subject);
 }
 
-static uint32_t resemblance(const np_period *period, uint32_t time)
+/* The Z-function: in the stretch [begin, end) that is known to be like the cut, what is alike is so as it was there. */
+static void find_alike(splitter *s)
 {
-    uint32_t n = 0;
-    while (n < VARIANT_LOOK && is_alike(period, n, time + n)) {
-        n++;
+    uint32_t begin = 0, end = 0;
+    s->alike[0] = VARIANT_LOOK;
+    for (uint32_t t = 1; t < s->period->length; t++) {
+        uint32_t n = 0;
+        if (t < end) {
+            n = s->alike[t - begin] < end - t ? s->alike[t - begin] : end - t;
+        }
+        while (n < VARIANT_LOOK && is_alike(s->period, n, t + n)) {
+            n++;
+        }
+        if (t + n > end) {
+            begin = t;
+            end = t + n;
+        }
+        s->alike[t] = n;
     }
-    return n;
 }
 
 /* Highest minus lowest load of the period. The lowest is at the cut, but for leaks. */
@@ -71,7 +88,7 @@ static neap_status visit(splitter *s, uint32_t time)
     if (!is_low(s) || (!s->has_risen && s->starts.n == 1)) {
         return NEAP_OK;
     }
-    likeness = resemblance(s->period, time);
+    likeness = s->alike[time];
     if (likeness < VARIANT_PREFIX) {
         return NEAP_OK;
     }
@@ -90,6 +107,7 @@ static neap_status visit(splitter *s, uint32_t time)
 static neap_status find_starts(splitter *s)
 {
     neap_status status = np_array_push(s->period->memory, &s->starts, 0u);
+    find_alike(s);
     s->rise = find_swing(s->period) / VARIANT_RISE + 1;
     for (uint32_t t = 1; status == NEAP_OK && t < s->period->length; t++) {
         np_step step = np_trace_step(s->period->trace, s->period->origin + t - 1);
@@ -122,21 +140,15 @@ static uint32_t common_prefix(const np_period *period, uint32_t a, uint32_t b, u
     return i;
 }
 
-/* The kind of the variant added last: that of the first equal one before it, or a new one. */
-static void name_kind(np_period *period, uint32_t shift)
+/* The kind of a variant: that of the first equal one before it, or a new one. */
+static neap_status name_kind(splitter *s, neap_variant *v, uint32_t time)
 {
-    neap_variant *last = &period->variants.items[period->variants.n - 1];
-    uint32_t n_kinds = 0;
-    for (size_t i = 0; i + 1 < period->variants.n; i++) {
-        const neap_variant *v = &period->variants.items[i];
-        if (v->length == last->length &&
-            common_prefix(period, v->begin + shift, last->begin + shift, v->length) == v->length) {
-            last->kind = v->kind;
-            return;
-        }
-        n_kinds = v->kind + 1 > n_kinds ? v->kind + 1 : n_kinds;
+    uint64_t hash = v->length;
+    bool found;
+    for (uint32_t i = 0; i < v->length; i++) {
+        hash = np_hash_combine(hash, np_trace_step(s->period->trace, event_at(s->period, time + i)).key);
     }
-    last->kind = n_kinds;
+    return np_map_get_or_put(&s->kinds, hash, (uint32_t)s->kinds.n, &v->kind, &found);
 }
 
 static neap_status add_variants(splitter *s)
@@ -152,13 +164,16 @@ static neap_status add_variants(splitter *s)
         uint32_t k = (first + i) % n, next = k + 1 < n ? s->starts.items[k + 1] : period->length;
         uint32_t length = next - s->starts.items[k], common;
         neap_variant v = {(offset + s->starts.items[k]) % period->length, length, 0, length};
-        if (np_array_push(period->memory, &period->variants, v) != NEAP_OK) {
-            return NEAP_NO_MEMORY;
+        neap_status status = name_kind(s, &v, v.begin + shift);
+        if (status == NEAP_OK) {
+            status = np_array_push(period->memory, &period->variants, v);
+        }
+        if (status != NEAP_OK) {
+            return status;
         }
         common = length < period->variants.items[0].length ? length : period->variants.items[0].length;
         common = common_prefix(period, period->variants.items[0].begin + shift, v.begin + shift, common);
         period->variants.items[i].shared_prefix = common;
-        name_kind(period, shift);
     }
     return NEAP_OK;
 }
@@ -166,10 +181,18 @@ static neap_status add_variants(splitter *s)
 neap_status np_variants_make(np_period *period)
 {
     splitter s = {.period = period};
-    neap_status status = find_starts(&s);
+    neap_status status;
+    s.alike = np_memory_alloc(period->memory, period->length, sizeof *s.alike);
+    if (!s.alike) {
+        return NEAP_NO_MEMORY;
+    }
+    np_map_init(&s.kinds, period->memory);
+    status = find_starts(&s);
     if (status == NEAP_OK && s.starts.n > 1) {
         status = add_variants(&s);
     }
+    np_map_free(&s.kinds);
     np_array_free(period->memory, &s.starts);
+    np_memory_free(period->memory, s.alike, period->length, sizeof *s.alike);
     return status;
 }

@@ -1,5 +1,4 @@
-/* Hashes: every bit and every byte matters, and the answers never change (they are not stored, but plans depend on the
- * order they give). */
+/* Hashes: every bit and every byte matters, and so does the seed. */
 #include "base/hash.h"
 
 #include <string.h>
@@ -51,13 +50,13 @@ static void test_bytes_all_count(void **state)
         for (size_t i = 0; i < sizeof bytes; i++) {
             bytes[i] = (unsigned char)(i * 37);
         }
-        whole = np_hash_bytes(bytes, n);
+        whole = np_hash_bytes(bytes, n, 7);
         for (size_t i = 0; i < n; i++) {
             bytes[i] ^= 0x80;
-            ASSERT_NE(np_hash_bytes(bytes, n), whole);
+            ASSERT_NE(np_hash_bytes(bytes, n, 7), whole);
             bytes[i] ^= 0x80;
         }
-        ASSERT_EQ(np_hash_bytes(bytes, n), whole);
+        ASSERT_EQ(np_hash_bytes(bytes, n, 7), whole);
     }
 }
 
@@ -66,10 +65,10 @@ static void test_bytes_length_counts(void **state)
 {
     static const unsigned char zeros[64];
     (void)state;
-    ASSERT_EQ(np_hash_bytes(NULL, 0), np_hash_bytes(zeros, 0));
+    ASSERT_EQ(np_hash_bytes(NULL, 0, 7), np_hash_bytes(zeros, 0, 7));
     for (size_t n = 0; n < sizeof zeros; n++) {
         for (size_t m = 0; m < n; m++) {
-            ASSERT_NE(np_hash_bytes(zeros, n), np_hash_bytes(zeros, m));
+            ASSERT_NE(np_hash_bytes(zeros, n, 7), np_hash_bytes(zeros, m, 7));
         }
     }
 }
@@ -82,10 +81,27 @@ static void test_bytes_need_no_alignment(void **state)
     for (size_t shift = 0; shift < 8; shift++) {
         uint64_t hash;
         memcpy(buffer + shift, "cutlass::Kernel<float, 128x128>", 31);
-        hash = np_hash_bytes(buffer + shift, 31);
+        hash = np_hash_bytes(buffer + shift, 31, 7);
         first = shift ? first : hash;
         ASSERT_EQ(hash, first);
     }
+}
+
+/* Words that a chain of xor and multiplication without a secret factor would not tell apart, whatever its seed. */
+static void test_bytes_seed_counts(void **state)
+{
+    uint64_t a[2] = {0, 0}, b[2] = {(uint64_t)1 << 63, (uint64_t)1 << 63 | (uint64_t)1 << 31};
+    (void)state;
+    for (uint64_t seed = 0; seed < 1000; seed++) {
+        ASSERT_NE(np_hash_bytes(a, sizeof a, np_mix64(seed)), np_hash_bytes(b, sizeof b, np_mix64(seed)));
+        ASSERT_NE(np_hash_bytes(a, sizeof a, seed), np_hash_bytes(a, sizeof a, seed + 1));
+    }
+}
+
+static void test_seeds_differ(void **state)
+{
+    (void)state;
+    ASSERT_NE(np_hash_seed(), np_hash_seed());
 }
 
 int main(void)
@@ -94,6 +110,7 @@ int main(void)
         cmocka_unit_test(test_mix_is_splitmix64),    cmocka_unit_test(test_mix_avalanches),
         cmocka_unit_test(test_combine_has_an_order), cmocka_unit_test(test_bytes_all_count),
         cmocka_unit_test(test_bytes_length_counts),  cmocka_unit_test(test_bytes_need_no_alignment),
+        cmocka_unit_test(test_bytes_seed_counts),    cmocka_unit_test(test_seeds_differ),
     };
     return cmocka_run_group_tests_name("base/hash", tests, NULL, NULL);
 }

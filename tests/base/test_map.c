@@ -78,6 +78,26 @@ static void test_many_keys(void **state)
     test_memory_finish(&memory);
 }
 
+/* Each map has a seed of its own. It changes where keys stand and nothing else. */
+static void test_seed_is_not_seen(void **state)
+{
+    np_map a, b;
+    (void)state;
+    np_map_init(&a, NULL);
+    np_map_init(&b, NULL);
+    ASSERT_NE(a.seed, b.seed);
+    for (uint32_t i = 0; i < 1000; i++) {
+        put(&a, i * UINT64_C(0x9e3779b97f4a7c15), i, i, false);
+        put(&b, i * UINT64_C(0x9e3779b97f4a7c15), i, i, false);
+    }
+    ASSERT_EQ(a.n_slots, b.n_slots);
+    for (uint32_t i = 0; i < 1000; i++) {
+        ASSERT_EQ(np_map_get(&a, i * UINT64_C(0x9e3779b97f4a7c15)), np_map_get(&b, i * UINT64_C(0x9e3779b97f4a7c15)));
+    }
+    np_map_free(&a);
+    np_map_free(&b);
+}
+
 static void test_failed_growth_changes_nothing(void **state)
 {
     test_memory memory;
@@ -158,6 +178,7 @@ int main(void)
         cmocka_unit_test(test_empty_map_has_nothing),
         cmocka_unit_test(test_first_value_stays),
         cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_seed_is_not_seen),
         cmocka_unit_test(test_failed_growth_changes_nothing),
         cmocka_unit_test(test_every_failure_is_reported),
         cmocka_unit_test(test_validity_sees_damage),

@@ -21,7 +21,7 @@ cd "$here/data" || exit 2
 n=0 bad=0
 
 mask() {
-    sed -E -e 's/("seconds": )[0-9.e+-]+/\1<seconds>/' -e 's/^(  solver .* in )[0-9.]+ (us|ms|s)$/\1<time>/' \
+    sed -E -e 's/("seconds": )[0-9.e+-]+/\1<seconds>/' -e 's/^(  (solver|method) .* in )[0-9.]+ (us|ms|s)$/\1<time>/' \
         -e "s|$OUT|<out>|g"
 }
 

@@ -46,7 +46,7 @@ static inline void *fuzz_resize(void *user, void *block, size_t old_bytes, size_
 /* One input in four meets the end of memory, at a place that its bytes choose: the same input always does the same. */
 static inline void fuzz_memory_init(fuzz_memory *memory, const uint8_t *data, size_t n)
 {
-    uint64_t hash = np_hash_bytes(data, n);
+    uint64_t hash = np_hash_bytes(data, n, 0);
     memory->hook = (neap_memory){fuzz_resize, memory};
     memory->n_left = hash % 4 ? SIZE_MAX : (size_t)(hash >> 8) % 40;
     memory->failed = false;

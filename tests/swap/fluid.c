@@ -138,8 +138,8 @@ void fluid_timeline(const fluid_program *program, np_timeline *timeline)
 
 /* ---- the linear program ----
  *
- * Point 2k is the start of exec k, point 2k + 1 its end; slot p lies between points p and p + 1. Rates are constant in a
- * slot without loss: needs, releases and dues change at points alone. Variables:
+ * Point 2k is the start of exec k, point 2k + 1 its end; slot p lies between points p and p + 1. Rates are constant in
+ * a slot without loss: needs, releases and dues change at points alone. Variables:
  *   wait[k]    before exec k, part of slot 2k - 1
  *   low        how far the peak is below the most needed
  *   copied     of a version (what one write left in a block), by slot: bytes copied out
@@ -190,8 +190,8 @@ static double begin_flow(flow *f, const fluid_program *program, const np_link *l
     return (double)most;
 }
 
-/* The gap between execs from and to; `copied` are the columns of its version by slot, from slot `released` on (NULL: the
- * host has it already). */
+/* The gap between execs from and to; `copied` are the columns of its version by slot, from slot `released` on (NULL:
+ * the host has it already). */
 static void add_flow_gap(flow *f, double bytes, uint32_t from, uint32_t to, const uint32_t *copied, uint32_t released)
 {
     simplex *program = &f->program;

@@ -201,6 +201,14 @@ static bool end_exec(naive *s)
         return false;
     }
     s->end_ns[s->exec] = s->now_ns;
+    for (uint32_t i = 0; i < s->n_swaps; i++) { /* what need not be copied is gone at once */
+        uint32_t from = s->timeline->gaps.items[s->swaps[i].gap].from;
+        if (from == s->exec % s->timeline->n_execs && is_clean(s, i)) {
+            life *l = life_of(s, (int32_t)(s->exec / s->timeline->n_execs), i);
+            l->out_begun = l->out_ended = true;
+            l->out_end_ns = s->now_ns;
+        }
+    }
     s->exec++;
     s->phase = PAUSING;
     s->until_ns = s->now_ns + s->timeline->start_ns.items[0];
@@ -216,27 +224,18 @@ static bool begin_out(naive *s)
 {
     turn t;
     life *l;
-    int64_t release;
-    bool clean;
     if (s->out.busy || s->next_out == s->n_outs) {
         return false;
     }
     t = s->outs[s->next_out];
     l = life_of(s, t.period, t.swap);
-    clean = is_clean(s, t.swap);
-    release = clean ? s->timeline->gaps.items[s->swaps[t.swap].gap].from : release_exec(s, s->swaps[t.swap].gap);
-    if (!exec_has_ended(s, (int64_t)t.period * s->timeline->n_execs + release)) {
+    if (!exec_has_ended(s, (int64_t)t.period * s->timeline->n_execs + release_exec(s, s->swaps[t.swap].gap))) {
         return false;
     }
     s->next_out++;
     l->out_begun = true;
-    if (clean) {
-        l->out_ended = true;
-        l->out_end_ns = s->now_ns;
-    } else {
-        begin_copy(s, &s->out, t);
-        s->copied_out += s->swaps[t.swap].bytes;
-    }
+    begin_copy(s, &s->out, t);
+    s->copied_out += s->swaps[t.swap].bytes;
     return true;
 }
 
@@ -376,7 +375,7 @@ static void begin(naive *s)
             bool crosses = s->timeline->gaps.items[s->swaps[i].gap].to >= s->timeline->n_execs;
             if (p < 0) { /* what is absent over the end of a period is absent at the beginning */
                 *life_of(s, p, i) = (life){true, true, !crosses, !crosses, -INFINITY, -INFINITY};
-            } else {
+            } else if (!is_clean(s, i)) {
                 s->outs[s->n_outs++] = (turn){shift + s->swaps[i].out_key, p, i};
             }
             if (p >= 0 || crosses) {

@@ -23,8 +23,8 @@ void simplex_clear(simplex *program);
 uint32_t simplex_add_column(simplex *program, double gain);
 uint32_t simplex_add_row(simplex *program, double b); /* its coefficients, 0 so far, are a[row][column] */
 
-/* Fills x. False: unbounded, or no end in sight. Right to about 1e-6 of the largest b: each b is made a little larger, in
- * a different amount, so that no step stands still. */
+/* Fills x. False: unbounded, or no end in sight. Right to about 1e-6 of the largest b: each b is made a little larger,
+ * in a different amount, so that no step stands still. */
 bool simplex_solve(simplex *program);
 
 #endif

@@ -60,8 +60,8 @@ static void test_unchanged_block_needs_no_way_out(void **state)
     ASSERT_EQ(peak_of(&program, &(np_link){.out = 1, .in = 1}, 0), 160); /* the way in alone */
 }
 
-/* Weight 0 is used by exec 3, weight 1 by exec 1. While exec 2 runs, one leaves and the other comes, byte for byte: only
- * 40 bytes are ever there. */
+/* Weight 0 is used by exec 3, weight 1 by exec 1. While exec 2 runs, one leaves and the other comes, byte for byte:
+ * only 40 bytes are ever there. */
 static void test_bytes_change_places_while_an_exec_runs(void **state)
 {
     fluid_program program = {
@@ -185,9 +185,9 @@ static void test_never_above_on_a_shared_link(void **state)
 
 /* ---- the traces ---- */
 
-/* Reductions in per cent of the peak load at 50 GB/s each way, as the traces' README has them. Its bound takes it that no
- * byte comes in for another that leaves while an exec runs, which is why the true one can be further from the peak by
- * what one exec's time is worth: `more` points, where that exceeds the rounding. */
+/* Reductions in per cent of the peak load at 50 GB/s each way, as the traces' README has them. Its bound takes it that
+ * no byte comes in for another that leaves while an exec runs, which is why the true one can be further from the peak
+ * by what one exec's time is worth: `more` points, where that exceeds the rounding. */
 static const struct {
     const char *name;
     double bound, any, floor;

@@ -53,7 +53,7 @@ static void test_below_the_floor(void **state)
     ASSERT_TRUE(isinf(overhead_of(&weight_and_block, &one_a_ns, 0)));
 }
 
-/* A block of 30 goes from one period's last exec into the next one's exec 1, and there is not a moment around exec 0. */
+/* A block of 30 goes from one period's last exec into the next one's exec 1; there is no time around exec 0. */
 static void test_window_across_the_end(void **state)
 {
     fluid_program program = {
@@ -176,8 +176,8 @@ static void test_many_limits(void **state)
     np_timeline_free(&timeline);
 }
 
-/* On a recording: none at the lowest peak without overhead, some just below, more and more further down, and at the peak
- * that an overhead allows at least that overhead. */
+/* On a recording: none at the lowest peak without overhead, some just below, more and more further down, and at the
+ * peak that an overhead allows at least that overhead. */
 static void test_agrees_with_the_peak(void **state)
 {
     const np_link link = {.out = 50, .in = 45};

@@ -276,6 +276,21 @@ static void extend(const naive *d, size_t i, size_t q, size_t *begin, size_t *en
     for (*end = i + q; *end < d->n && k[*end].key == k[*end - q].key; ++*end) {}
 }
 
+/* Whether a part of q holds all through the run too: then the run is not q's but that one's. */
+static bool is_multiple(const naive *d, size_t begin, size_t end, size_t q)
+{
+    for (size_t part = 1; part < q; part++) {
+        size_t i = begin;
+        while (q % part == 0 && i + part < end && d->s->items[i].key == d->s->items[i + part].key) {
+            i++;
+        }
+        if (q % part == 0 && i + part == end) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static uint32_t find_inner(const naive *d, size_t begin, size_t p)
 {
     size_t limit = begin + 2 * p, chosen = 0, most = 0;
@@ -291,8 +306,8 @@ static uint32_t find_inner(const naive *d, size_t begin, size_t p)
             }
             extend(d, i, q, &b, &e);
             size_t from = b > begin ? b : begin, to = e < limit ? e : limit;
-            if (to > from && (to - from) / q >= NP_LOOP_REPEATS && live_repeats(d, b, q, &leak)) {
-                /* Multiples of a period are not periods of their own: the smaller q has covered as much. */
+            if (to > from && (to - from) / q >= NP_LOOP_REPEATS && live_repeats(d, b, q, &leak) &&
+                !is_multiple(d, b, e, q)) {
                 example = covered ? example : from;
                 covered += to - from;
             }
@@ -359,21 +374,6 @@ bool naive_current(naive *d, np_run *best)
         }
     }
     return best->period != 0;
-}
-
-/* Whether a part of q holds all through the run too: then the run is not q's but that one's. */
-static bool is_multiple(const naive *d, size_t begin, size_t end, size_t q)
-{
-    for (size_t part = 1; part < q; part++) {
-        size_t i = begin;
-        while (q % part == 0 && i + part < end && d->s->items[i].key == d->s->items[i + part].key) {
-            i++;
-        }
-        if (q % part == 0 && i + part == end) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* The longest run of q that overlaps [from, to). */

@@ -18,6 +18,7 @@ static void must(neap_status status)
 
 #define LAYERS_MAX 256
 #define LONG_MAX 8
+#define QUEUE_MAX 256
 
 typedef struct maker {
     const training *options;
@@ -33,6 +34,9 @@ typedef struct maker {
     uint64_t activation[LAYERS_MAX];
     uint64_t loss;
     uint64_t longs[LONG_MAX][3]; /* blocks that live for two iterations and a half, youngest first */
+    uint64_t queue[QUEUE_MAX];   /* a ring */
+    uint32_t queue_at;
+    uint64_t freed_once;
 } maker;
 
 static uint64_t make_block(maker *m, uint64_t bytes)
@@ -118,13 +122,18 @@ static void run_backward(maker *m)
 {
     uint64_t blocks[] = {0, 0, 0};
     for (uint32_t i = m->n_layers; i-- > 0;) {
-        m->gradient[i] = make_block(m, m->size[i]);
+        m->gradient[i] = m->gradient[i] ? m->gradient[i] : make_block(m, m->size[i]);
         blocks[0] = m->weight[i];
         blocks[1] = m->activation[i];
         blocks[2] = m->gradient[i];
         run_kernel(m, "backward", i, blocks, 3);
         drop(m, &m->activation[i]);
     }
+}
+
+static void run_update(maker *m)
+{
+    uint64_t blocks[] = {0, 0};
     for (uint32_t i = 0; i < m->n_layers; i++) {
         blocks[0] = m->weight[i];
         blocks[1] = m->gradient[i];
@@ -133,16 +142,47 @@ static void run_backward(maker *m)
 }
 
 /* Each of them is malloc'd at the start of an iteration and freed in the middle of the second after it. */
-static void run_long(maker *m, bool middle)
+static void make_long(maker *m)
 {
     for (uint32_t i = 0; i < m->options->long_lives && i < LONG_MAX; i++) {
-        if (middle) {
-            drop(m, &m->longs[i][2]);
-        } else {
-            memmove(m->longs[i] + 1, m->longs[i], 2 * sizeof m->longs[i][0]);
-            m->longs[i][0] = make_block(m, 4096u * (i + 1));
-            run_kernel(m, "long", i, m->longs[i], 1);
-        }
+        memmove(m->longs[i] + 1, m->longs[i], 2 * sizeof m->longs[i][0]);
+        m->longs[i][0] = make_block(m, 4096u * (i + 1));
+        run_kernel(m, "long", i, m->longs[i], 1);
+    }
+}
+
+static void drop_long(maker *m)
+{
+    for (uint32_t i = 0; i < m->options->long_lives && i < LONG_MAX; i++) {
+        drop(m, &m->longs[i][2]);
+    }
+}
+
+static uint32_t queue_width(const training *o)
+{
+    return o->queue_width ? o->queue_width : 1;
+}
+
+/* New ones come in before or after the old ones go, in turn. */
+static void run_queue(maker *m)
+{
+    const training *o = m->options;
+    for (uint32_t i = 0; o->queue_depth && i < queue_width(o); i++) {
+        uint64_t *oldest = &m->queue[m->queue_at], fresh = i % 2 ? 0 : make_block(m, 8192);
+        drop(m, oldest);
+        *oldest = fresh ? fresh : make_block(m, 8192);
+        run_kernel(m, "enqueue", i, oldest, 1);
+        m->queue_at = (m->queue_at + 1) % (o->queue_depth * queue_width(o));
+    }
+}
+
+static void fill_queue(maker *m)
+{
+    uint32_t n = m->options->queue_depth * queue_width(m->options);
+    must(n <= QUEUE_MAX ? NEAP_OK : NEAP_BAD_ARGUMENT);
+    for (uint32_t i = 0; i < n; i++) {
+        m->queue[i] = m->next_id++;
+        must(np_trace_add_live(m->trace, m->queue[i], 8192));
     }
 }
 
@@ -151,19 +191,27 @@ static void run_iteration(maker *m, uint32_t index)
     const training *o = m->options;
     must(np_trace_add_mark(m->trace));
     m->scale = o->other_every && index % o->other_every == o->other_every - 1 ? 2 : 1;
-    run_long(m, false);
+    make_long(m);
     if (o->zero_grad_at_start) {
         drop_gradients(m);
     }
-    run_forward(m);
-    run_loss(m);
-    run_long(m, true);
-    run_backward(m);
+    for (uint32_t i = 0; i < (o->n_micro ? o->n_micro : 1); i++) {
+        run_forward(m);
+        run_loss(m);
+        drop_long(m);
+        run_backward(m);
+    }
+    drop(m, &m->freed_once);
+    run_queue(m);
+    run_update(m);
     if (o->log_every && index % o->log_every == o->log_every - 1) {
         uint64_t norm = make_block(m, 1024);
         run_kernel(m, "norm", 0, &norm, 1);
         run_kernel(m, "clip", 0, &norm, 1);
         drop(m, &norm);
+    }
+    if (o->stats_every && index % o->stats_every == o->stats_every - 1) {
+        run_kernel(m, "stats", 0, m->weight, 1);
     }
     if (!o->zero_grad_at_start) {
         drop_gradients(m);
@@ -189,6 +237,11 @@ neap_trace *make_training(const training *options)
         must(np_trace_add_live(m->trace, m->weight[i], m->size[i]));
     }
     must(np_trace_add_live(m->trace, m->next_id++, 1 << 20)); /* nobody touches it */
+    fill_queue(m);
+    if (options->freed_once) {
+        m->freed_once = m->next_id++;
+        must(np_trace_add_live(m->trace, m->freed_once, 4096));
+    }
     for (uint32_t i = 0; i < (options->n_iterations ? options->n_iterations : 4); i++) {
         run_iteration(m, i);
     }

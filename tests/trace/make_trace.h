@@ -15,9 +15,14 @@ typedef struct training {
     uint64_t leak_bytes;     /* malloc'd and kept each iteration */
     bool zero_grad_at_start; /* gradients live across the iteration's end */
     uint32_t log_every;      /* every so many iterations do a little more; 0: none do */
+    uint32_t stats_every;    /* and every so many something else; 0: none do */
     uint32_t other_every;    /* every so many have another batch size; 0: none have */
     uint32_t false_accesses; /* this many execs an iteration, chosen at random, have a false access */
     uint32_t long_lives;     /* this many blocks live for two and a half iterations */
+    uint32_t queue_depth; /* blocks live for so many iterations, and at the start there are as many as later; 0: none */
+    uint32_t queue_width; /* how many of them an iteration mallocs and frees; 0: 1 */
+    bool freed_once;      /* a block from before is freed in the first iteration */
+    uint32_t n_micro;     /* batches whose gradients are added up before an update; 0: 1 */
 } training;
 
 /* NULL only where memory fails. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "testing.h"
+#include "trace/detect_state.h"
 #include "trace/make_steps.h"
 
 static np_detector *feed_all(const steps *s)
@@ -57,13 +58,14 @@ static void compare_now(naive *n, np_detector *d, uint64_t seed, size_t i)
 }
 
 /* Returns whether the last answers are equal; they must be where the longest run has three periods. */
-static bool compare(uint64_t seed, const steps *s)
+static bool compare_with(uint64_t seed, const steps *s, bool no_grams)
 {
     naive *n = naive_create(s);
     np_detector *d;
     np_run want, have, longest;
     bool equal;
     ASSERT_OK(np_detector_create(NULL, &d));
+    d->no_grams = no_grams;
     for (size_t i = 0; i < s->n; i++) {
         naive_feed(n);
         ASSERT_OK(np_detector_feed(d, s->items[i]));
@@ -80,6 +82,11 @@ static bool compare(uint64_t seed, const steps *s)
     naive_free(n);
     np_detector_free(d);
     return equal;
+}
+
+static bool compare(uint64_t seed, const steps *s)
+{
+    return compare_with(seed, s, false);
 }
 
 static void test_random_programs(void **state)
@@ -122,6 +129,92 @@ static void test_periods_without_unique_grams(void **state)
         compare(seed, &s);
         steps_free(&s);
     }
+}
+
+static void add_blocks(steps *s, char blocks[2][64], size_t length, uint64_t order, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        for (size_t k = 0; k < length; k++) {
+            steps_add(s, np_step_of_exec((uint64_t)(unsigned char)blocks[order >> i & 1][k]), 0);
+        }
+    }
+}
+
+/* Three periods in the midst of text in which nothing is new: the levels are awake, or wake from behind other runs. */
+static void test_periods_in_old_text(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 10 : 100); seed++) {
+        np_rng rng = np_rng_make(seed);
+        char blocks[2][64];
+        size_t length = 4 + np_rng_below(&rng, 60);
+        steps s = {0};
+        for (size_t i = 0; i < 2 * length; i++) {
+            blocks[i % 2][i / 2] = (char)np_rng_below(&rng, 200);
+        }
+        while (s.n < 2500) {
+            uint64_t order = np_rng_next(&rng);
+            unsigned n = 3 + (unsigned)np_rng_below(&rng, 12);
+            add_blocks(&s, blocks, length, np_rng_next(&rng), (unsigned)np_rng_below(&rng, 20));
+            for (unsigned k = 0; k < 2 + np_rng_below(&rng, 4); k++) {
+                add_blocks(&s, blocks, length, order, n);
+            }
+        }
+        s.n = 2500;
+        compare_with(seed, &s, false);
+        compare_with(seed, &s, true);
+        steps_free(&s);
+    }
+}
+
+/* Three periods exactly, of any length, that only the windows may find. */
+static void test_windows_alone(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 10 : 100); seed++) {
+        np_rng rng = np_rng_make(seed);
+        steps s = {0};
+        while (s.n < 2500) {
+            size_t period = NP_SHORT + np_rng_below(&rng, np_rng_below(&rng, 2) ? 100 : 800), begin;
+            for (size_t i = np_rng_below(&rng, 200); i > 0; i--) {
+                steps_add(&s, np_step_of_exec(np_rng_below(&rng, 1000)), 0);
+            }
+            begin = s.n;
+            for (size_t i = 0; i < 3 * period; i++) {
+                np_step step = np_step_of_exec(np_rng_below(&rng, 1000));
+                steps_add(&s, i < period ? step : s.items[begin + i - period], 0);
+            }
+        }
+        compare_with(seed, &s, true);
+        steps_free(&s);
+    }
+}
+
+/* Keys whose bytes agree are told apart by the counters of short periods. */
+static void test_keys_that_look_alike(void **state)
+{
+    steps s = {0};
+    uint64_t names[3];
+    size_t n_names = 0;
+    (void)state;
+    for (uint64_t name = 0; n_names < 3; name++) {
+        if (np_step_of_exec(name).key >> 56 == 0) { /* all of them equal, and equal to what was there before the text */
+            names[n_names++] = name;
+        }
+    }
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        np_rng rng = np_rng_make(seed);
+        while (s.n < 400) {
+            size_t period = 1 + np_rng_below(&rng, 6), n = period * (1 + np_rng_below(&rng, 5)), begin = s.n;
+            for (size_t i = 0; i < n; i++) {
+                np_step step = i < period ? np_step_of_exec(names[np_rng_below(&rng, 3)]) : s.items[begin + i - period];
+                steps_add(&s, step, 0);
+            }
+        }
+        compare(seed, &s);
+        s.n = 0;
+    }
+    steps_free(&s);
 }
 
 /* ---------------------------------------------------------------- strings ---- */
@@ -462,6 +555,9 @@ int main(void)
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_random_programs),
         cmocka_unit_test(test_periods_without_unique_grams),
+        cmocka_unit_test(test_periods_in_old_text),
+        cmocka_unit_test(test_windows_alone),
+        cmocka_unit_test(test_keys_that_look_alike),
         cmocka_unit_test(test_work_is_linear),
         cmocka_unit_test(test_small_strings),
         cmocka_unit_test(test_ties),

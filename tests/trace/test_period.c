@@ -1,6 +1,7 @@
 #include "trace/period.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "testing.h"
 #include "trace/check_period.h"
@@ -131,6 +132,91 @@ static void test_csv(void **state)
     }
     np_period_free(&period);
     neap_trace_free(trace);
+}
+
+/* ---------------------------------------------------------------- epochs ---- */
+
+/* A run of training made from a pattern: I an iteration, E an evaluation (a forward pass), F a longer one. The first
+ * `skipped` events are not recorded. The period must be one iteration. */
+static void assert_epochs(const char *pattern, uint32_t skipped)
+{
+    training options = {.n_layers = 6, .n_iterations = 3};
+    neap_trace *loop = make_training(&options), *whole, *trace;
+    uint32_t begin = loop->marks.items[1], length = n_events_of(loop, 1, 1);
+    piece *pieces = calloc(strlen(pattern), sizeof *pieces);
+    assert_non_null(pieces);
+    for (size_t i = 0; pattern[i]; i++) {
+        uint32_t end = pattern[i] == 'I' ? length : pattern[i] == 'E' ? length / 3 : length / 2;
+        pieces[i] = (piece){loop, begin, begin + end, 0, pattern[i] != 'I'};
+    }
+    whole = splice(pieces, strlen(pattern));
+    trace = splice((piece[]){{whole, skipped, (uint32_t)whole->events.n, 0, false}}, 1);
+    assert_period(trace, length, 0);
+    neap_trace_free(trace);
+    neap_trace_free(whole);
+    neap_trace_free(loop);
+    free(pieces);
+}
+
+/* n times `letter`, after what is there. */
+static void append(char *pattern, char letter, size_t n)
+{
+    size_t length = strlen(pattern);
+    memset(pattern + length, letter, n);
+    pattern[length + n] = '\0';
+}
+
+static void test_epochs_of_many_iterations(void **state)
+{
+    char twenties[100] = "", fifties[200] = "", uneven[200] = "";
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        append(twenties, 'I', 20);
+        append(twenties, 'E', 1);
+        append(fifties, 'I', i < 2 ? 50 : 17);
+        append(fifties, i < 2 ? 'E' : 'I', 1);
+        append(uneven, 'I', 20);
+        append(uneven, i % 2 ? 'F' : 'E', 1 + i);
+    }
+    for (uint32_t skipped = 0; skipped < 1500; skipped += TEST_SANITIZED ? 173 : 17) {
+        assert_epochs(twenties, skipped);
+        assert_epochs(fifties, skipped);
+        assert_epochs(uneven, skipped);
+    }
+}
+
+/* Batches whose gradients are added up are not the period; the whole step is. */
+static void test_gradient_accumulation(void **state)
+{
+    (void)state;
+    for (uint32_t n_micro = 2; n_micro <= 8; n_micro *= 2) {
+        for (unsigned bits = 0; bits < 4; bits++) {
+            training options = {.n_layers = 5, .n_iterations = 6, .n_micro = n_micro};
+            neap_trace *trace;
+            options.zero_grad_at_start = bits & 1;
+            options.loss_kept = bits & 2;
+            trace = make_training(&options);
+            assert_period(trace, n_events_of(trace, 2, 1), 0);
+            neap_trace_free(trace);
+        }
+    }
+}
+
+/* Every third, every fifth, and both: fifteen iterations. */
+static void test_iterations_that_log(void **state)
+{
+    static const uint32_t every[][3] = {{3, 0, 3}, {0, 5, 5}, {5, 0, 5}, {3, 5, 15}, {2, 3, 6}};
+    (void)state;
+    for (size_t i = 0; i < sizeof every / sizeof *every; i++) {
+        training options = {.log_every = every[i][0], .stats_every = every[i][1], .n_iterations = 3 * every[i][2] + 2};
+        neap_trace *trace = make_training(&options);
+        np_period period;
+        assert_period(trace, n_events_of(trace, 1, every[i][2]), 0);
+        ASSERT_OK(np_period_find(trace, NULL, &period));
+        ASSERT_EQ(period.variants.n, every[i][2]);
+        np_period_free(&period);
+        neap_trace_free(trace);
+    }
 }
 
 /* ---------------------------------------------------------------- recordings, changed ---- */
@@ -276,6 +362,47 @@ static void test_recordings(void **state)
     }
 }
 
+/* While the events of a recording come in: a period that is believed holds for the newest event, or is given up there
+ * and then; from the third period's end on the answer is the right one. */
+static void check_online(const neap_trace *trace, uint32_t length)
+{
+    np_detector *detector;
+    ASSERT_OK(np_detector_create(NULL, &detector));
+    for (uint32_t i = 0; i < trace->events.n; i++) {
+        np_run run = {0};
+        ASSERT_OK(np_detector_feed(detector, np_trace_step(trace, i)));
+        if (np_detector_current(detector, &run)) {
+            ASSERT_EQ(run.end, i + 1);
+            ASSERT_GE(run.end - run.begin, 2 * run.period);
+            ASSERT_EQ(np_trace_step(trace, i).key, np_trace_step(trace, i - run.period).key);
+        }
+        if (i + 1 >= 3 * length) {
+            ASSERT_EQ(run.period, length);
+            ASSERT_EQ(run.begin, 0);
+        }
+    }
+    ASSERT_TRUE(np_detector_is_valid(detector));
+    np_detector_free(detector);
+}
+
+static void test_recordings_online(void **state)
+{
+    unsigned n_missing = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof recordings / sizeof *recordings; i++) {
+        neap_trace *trace = read_recording(recordings[i].name);
+        if (trace) {
+            check_online(trace, recordings[i].length);
+            neap_trace_free(trace);
+        }
+        n_missing += !trace;
+    }
+    if (n_missing) {
+        SKIP("%u of %zu recordings are not there; the others were right", n_missing,
+             sizeof recordings / sizeof *recordings);
+    }
+}
+
 static neap_status find_and_free(const neap_memory *memory, void *user)
 {
     np_period period;
@@ -304,11 +431,15 @@ int main(void)
         cmocka_unit_test(test_equal_layers),
         cmocka_unit_test(test_no_period),
         cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_epochs_of_many_iterations),
+        cmocka_unit_test(test_gradient_accumulation),
+        cmocka_unit_test(test_iterations_that_log),
         cmocka_unit_test(test_file_starts_or_ends_anywhere),
         cmocka_unit_test(test_warm_up_and_other_phases),
         cmocka_unit_test(test_every_loss_kept),
         cmocka_unit_test(test_epochs),
         cmocka_unit_test(test_recordings),
+        cmocka_unit_test(test_recordings_online),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
