@@ -176,12 +176,14 @@ static neap_status plan_best(const planning *p, neap_plan **plan)
 static neap_status check_capacity(const planning *p, const neap_plan *plan)
 {
     unsigned long long capacity = p->options.capacity;
+    /* The plan's bound is of rounds as long as its own; where blocks cross the end, longer ones might do with less. */
+    unsigned long long needed = np_circle_has_crossing(p->period) ? p->load : plan->summary.bound;
     if (capacity == 0 || plan->summary.footprint <= capacity) {
         return NEAP_OK;
     }
-    if (plan->summary.bound > capacity) {
+    if (needed > capacity) {
         return np_fail(p->error, NEAP_NO_PLAN, "no plan fits into %llu bytes: %llu are needed at least", capacity,
-                       (unsigned long long)plan->summary.bound);
+                       needed);
     }
     return np_fail(p->error, NEAP_NO_PLAN,
                    "no plan within %llu bytes was found in %.1f s: the lowest needs %llu, the bound is %llu", capacity,

@@ -12,7 +12,7 @@
 #include "pool/sections.h"
 
 typedef struct np_search_options {
-    uint64_t goal;        /* units; a placement as low as this is low enough */
+    uint64_t goal; /* units; a placement as low as this is low enough */
     uint64_t seed;
     uint64_t deadline_ns; /* on np_clock_ns; attempts end by then, but for the very first */
     unsigned n_threads;
@@ -29,9 +29,9 @@ void np_search_free(np_search *search);
 /* One round more. After the first there is a placement. */
 neap_status np_search_round(np_search *search);
 
-uint64_t np_search_height(const np_search *search);     /* of the best placement; UINT64_MAX before the first round */
-uint64_t np_search_bound(const np_search *search);      /* proven: no placement of the part is lower */
-bool np_search_is_done(const np_search *search);        /* the goal is reached, or nothing lower exists */
+uint64_t np_search_height(const np_search *search);      /* of the best placement; UINT64_MAX before the first round */
+uint64_t np_search_bound(const np_search *search);       /* proven: no placement of the part is lower */
+bool np_search_is_done(const np_search *search);         /* the goal is reached, or nothing lower exists */
 const char *np_search_found_by(const np_search *search); /* in words */
 
 #endif

@@ -118,7 +118,7 @@ static np_range component_of(const np_skyline *skyline, uint32_t section)
 
 static uint64_t hash_component(const sky_state *state, np_range component)
 {
-    uint64_t hash = np_mix64(((uint64_t)component.begin << 32) | component.end);
+    uint64_t hash = np_hash_combine(component.begin, component.end);
     for (uint32_t s = component.begin; s < component.end; s++) {
         const sky_section *here = &state->sections[s];
         if (here->n_unplaced > 0) {

@@ -3,7 +3,9 @@
  * While the load is highest at some exec, a part of a block that is in a gap there is made absent: its copy out takes the
  * first idle time of the link after its release, its copy in the last idle time before its due. The longest gaps go
  * first: their copies can use idle time that no other gap can. It ends when nothing can be made absent any more at the
- * exec with the highest load. Every copy has its own time on the link, so the plan runs without a wait. */
+ * exec with the highest load. Every copy has its own time on the link, so the plan runs without a wait. Loads are counted
+ * exec by exec: in the pause between two of them, where one copy out has not ended and a copy in has begun, a little more
+ * can be held. */
 #ifndef NP_SWAP_FILL_H
 #define NP_SWAP_FILL_H
 

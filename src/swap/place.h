@@ -10,7 +10,7 @@
 
 typedef struct np_place_options {
     double seconds;
-    uint64_t page;   /* pieces of a swapped block are multiples of it, but for the last */
+    uint64_t page; /* pieces of a swapped block are multiples of it, but for the last */
     uint64_t seed;
     unsigned n_threads;
 } np_place_options;

@@ -6,12 +6,13 @@
  *   - An exec starts a pause after the one before it, once every block it uses is there. A block that is used for the
  *     first time takes its memory then; where that is not free, the exec waits for copies out.
  *   - A copy out starts when the queue comes to it and its gap is released; its memory is free when the copy has ended
- *     and the use before the gap is over.
+ *     and the use before the gap is over. What the host already has is not copied, nor queued: it is gone after that use.
  *   - A copy in starts when the queue comes to it, the exec it waits for has ended and its memory is free.
  *
  * Bytes flow at the link's speed in each direction; when both are busy and the link is shared, each gets its half of the
- * shared speed, or its own if that is less. The program repeats; the simulation goes from period to period until one is
- * like the one before it, which is the steady state reported. */
+ * shared speed, or its own if that is less. The program repeats; the simulation goes from period to period until one ends
+ * with the queues where an earlier one left them. From there on they repeat: that is the steady state, and what is reported
+ * is its average period, its peak and what is absent in all of it. */
 #ifndef NP_SWAP_SIMULATE_H
 #define NP_SWAP_SIMULATE_H
 
@@ -22,7 +23,7 @@
 typedef struct np_swap {
     uint64_t bytes; /* the gap's, or less */
     double out_key; /* place in the queue of copies out, ascending; ties in the order of the list. A time in ns on the
-                        * undisturbed line, at or after the gap's `from` began */
+                        * undisturbed line, at or after the gap's release; below 0 in the period before */
     double in_key;  /* the same for copies in, on the line counted on as the gap's `to` is */
     uint32_t gap;   /* index into the timeline's gaps */
     uint32_t in_after; /* exec, counted on as the gap's `to` is: the copy in waits for its end. from <= in_after < to */

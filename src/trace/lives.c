@@ -4,10 +4,11 @@
  * read from a free: its key has the number of events since the malloc, so every free of the run that is at the same
  * position frees an instance of the same life at the same age, also one that was malloc'd before the run began.
  *
- * Some lives are longer than what was recorded: each period frees a block from before the run and mallocs one that
- * outlives it (a queue, a replay buffer). Such mallocs and frees of one size are paired in their order, and the life is
- * taken to last as many periods as there are blocks to be seen waiting: the shortest that agrees with the recording, and
- * the only one for which the lives add up to the load. A malloc in the period that is left over is a leak.
+ * Some lives are longer than the run: each period frees a block from before it and mallocs one that outlives it (a queue,
+ * a replay buffer). Such mallocs and frees are paired: those that an age brings together, and of the others those of
+ * one size, in their order. A pair's life is taken to last as many periods as there are blocks to be seen waiting: the
+ * shortest that agrees with the recording, and the only one for which the lives add up to the load. A malloc in the
+ * period that is left over is a leak.
  *
  * What lives from before the run to the chosen period and is no instance of anything is persistent. */
 #include "trace/lives.h"
@@ -19,8 +20,10 @@
 
 #define NONE UINT32_MAX
 
-/* Mallocs and frees of one size that no age brings together. */
+/* Pairs of a malloc and a free of one size, none of whose instances was seen from its malloc to its free. */
 typedef struct group {
+    uint32_t
+        age; /* events from malloc to free where the malloc, before the run, could be seen: there is one pair; else 0 */
     uint32_t first_free, last_free; /* positions: the list of those that have no malloc yet; NONE: empty */
     uint32_t n_pairs;
     uint32_t n_across;  /* pairs of which the free comes first, counted from the origin */
@@ -61,39 +64,62 @@ static const neap_block *block_at(const np_period *period, uint32_t position, ne
 
 /* ---------------------------------------------------------------- by age ---- */
 
-static void set_span(builder *b, uint32_t free_event)
-{
-    const np_period *period = b->period;
-    const neap_event *event = &period->trace->events.items[free_event];
-    const neap_block *block = &period->trace->blocks.items[event->subject], *other;
-    uint32_t position, age;
-    if (event->kind != NEAP_EVENT_FREE || block->malloc_event == NEAP_NEVER) {
-        return;
-    }
-    position = position_of(period, block->malloc_event);
-    other = block_at(period, position, NEAP_EVENT_MALLOC);
-    age = free_event - block->malloc_event;
-    if (other && other->bytes == block->bytes && (b->span[position] == 0 || b->span[position] == age)) {
-        b->span[position] = age;
-        b->malloc_of[position_of(period, free_event)] = position;
-    }
-}
-
-/* Mallocs inside the run are sure to recur; what was before it may only look alike, and counts where nothing else does.
- * The frees of one period will do for those. */
+/* Instances that the run shows from malloc to free. */
 static void find_spans(builder *b)
 {
     const np_period *period = b->period;
     for (uint32_t i = 0; i < period->run_length; i++) {
         const neap_event *event = &period->trace->events.items[period->begin + i];
-        if (event->kind == NEAP_EVENT_FREE &&
-            is_in_run(period, period->trace->blocks.items[event->subject].malloc_event)) {
-            set_span(b, period->begin + i);
+        if (event->kind == NEAP_EVENT_FREE) {
+            uint32_t malloc_event = period->trace->blocks.items[event->subject].malloc_event;
+            if (is_in_run(period, malloc_event)) {
+                uint32_t position = position_of(period, malloc_event);
+                b->span[position] = period->begin + i - malloc_event;
+                b->malloc_of[position_of(period, period->begin + i)] = position;
+            }
         }
     }
-    for (uint32_t i = 0; i < period->length; i++) {
-        set_span(b, period->begin + i);
+}
+
+/* Counted from the origin. */
+static uint32_t time_of(const np_period *period, uint32_t position)
+{
+    uint32_t origin = period->origin - period->begin;
+    return position >= origin ? position - origin : position + period->length - origin;
+}
+
+/* Pairs the malloc and the free at two positions. */
+static void add_pair(builder *b, uint32_t malloc_at, uint32_t free_at, uint32_t index)
+{
+    uint32_t begin = time_of(b->period, malloc_at), end = time_of(b->period, free_at);
+    group *g = &b->groups.items[index];
+    b->malloc_of[free_at] = malloc_at;
+    b->group_of[malloc_at] = index;
+    b->span[malloc_at] = end > begin ? end - begin : end + b->period->length - begin;
+    g->n_pairs++;
+    g->n_across += end < begin;
+}
+
+/* A free of a block from before the run, malloc'd where the run mallocs one too. */
+static neap_status pair_by_age(builder *b, uint32_t free_at)
+{
+    const np_period *period = b->period;
+    const neap_block *block = block_at(period, free_at, NEAP_EVENT_FREE), *other;
+    uint32_t position;
+    if (!block || b->malloc_of[free_at] != NONE || block->malloc_event == NEAP_NEVER) {
+        return NEAP_OK;
     }
+    position = position_of(period, block->malloc_event);
+    other = block_at(period, position, NEAP_EVENT_MALLOC);
+    if (!other || other->bytes != block->bytes || b->span[position]) {
+        return NEAP_OK;
+    }
+    if (np_array_push(period->memory, &b->groups, ((group){.age = block->free_event - block->malloc_event})) !=
+        NEAP_OK) {
+        return NEAP_NO_MEMORY;
+    }
+    add_pair(b, position, free_at, (uint32_t)b->groups.n - 1);
+    return NEAP_OK;
 }
 
 /* ---------------------------------------------------------------- by size ---- */
@@ -131,48 +157,45 @@ static neap_status list_free(builder *b, uint32_t position)
     return NEAP_OK;
 }
 
-/* Counted from the origin. */
-static uint32_t time_of(const np_period *period, uint32_t position)
+static neap_status pair_by_size(builder *b, uint32_t position)
 {
-    uint32_t origin = period->origin - period->begin;
-    return position >= origin ? position - origin : position + period->length - origin;
-}
-
-static neap_status pair_malloc(builder *b, uint32_t position)
-{
-    const np_period *period = b->period;
-    const neap_block *block = block_at(period, position, NEAP_EVENT_MALLOC);
-    uint32_t index, at, begin, end;
-    group *g;
+    const neap_block *block = block_at(b->period, position, NEAP_EVENT_MALLOC);
+    uint32_t index, free_at;
     neap_status status;
     if (!block || b->span[position]) {
         return NEAP_OK;
     }
     status = find_group(b, block->bytes, &index);
-    if (status != NEAP_OK || b->groups.items[index].first_free == NONE) {
-        return status;
+    if (status == NEAP_OK && b->groups.items[index].first_free != NONE) {
+        free_at = b->groups.items[index].first_free;
+        b->groups.items[index].first_free = b->next_free[free_at];
+        add_pair(b, position, free_at, index);
     }
-    g = &b->groups.items[index];
-    at = g->first_free;
-    g->first_free = b->next_free[at];
-    begin = time_of(period, position);
-    end = time_of(period, at);
-    b->malloc_of[at] = position;
-    b->group_of[position] = index;
-    b->span[position] = end > begin ? end - begin : end + period->length - begin;
-    g->n_pairs++;
-    g->n_across += end < begin;
-    return NEAP_OK;
+    return status;
+}
+
+/* Whether a block from before the run, malloc'd where the pair is, is still to be freed when the run ends. */
+static bool outlives_run(const builder *b, const neap_block *block, uint32_t position)
+{
+    uint64_t run_end = (uint64_t)b->period->begin + b->period->run_length;
+    const neap_block *other = block_at(b->period, position, NEAP_EVENT_MALLOC);
+    uint32_t age = b->group_of[position] == NONE ? 0 : b->groups.items[b->group_of[position]].age;
+    return age && other && other->bytes == block->bytes && block->malloc_event + (uint64_t)age >= run_end &&
+           (block->free_event == NEAP_NEVER || block->free_event >= run_end);
 }
 
 /* The position of the paired malloc that the block is an instance of, or NONE. */
 static uint32_t paired_position(const builder *b, const neap_block *block)
 {
+    const np_period *period = b->period;
     uint32_t position = NONE;
-    if (is_in_run(b->period, block->malloc_event)) {
-        position = position_of(b->period, block->malloc_event);
-    } else if (is_in_run(b->period, block->free_event)) {
-        position = b->malloc_of[position_of(b->period, block->free_event)];
+    if (is_in_run(period, block->malloc_event)) {
+        position = position_of(period, block->malloc_event);
+    } else if (is_in_run(period, block->free_event)) {
+        position = b->malloc_of[position_of(period, block->free_event)];
+    } else if (block->malloc_event != NEAP_NEVER && block->malloc_event < period->begin) {
+        position = position_of(period, block->malloc_event);
+        position = outlives_run(b, block, position) ? position : NONE;
     }
     return position != NONE && b->group_of[position] != NONE ? position : NONE;
 }
@@ -210,11 +233,14 @@ static neap_status pair_rest(builder *b)
 {
     const np_period *period = b->period;
     neap_status status = NEAP_OK;
+    for (uint32_t i = 0; status == NEAP_OK && i < period->length; i++) {
+        status = pair_by_age(b, i);
+    }
     for (uint32_t t = 0; status == NEAP_OK && t < period->length; t++) {
         status = list_free(b, position_of(period, period->origin + t));
     }
     for (uint32_t t = 0; status == NEAP_OK && t < period->length; t++) {
-        status = pair_malloc(b, position_of(period, period->origin + t));
+        status = pair_by_size(b, position_of(period, period->origin + t));
     }
     if (status == NEAP_OK) {
         lengthen_pairs(b);
@@ -224,30 +250,19 @@ static neap_status pair_rest(builder *b)
 
 /* ---------------------------------------------------------------- lives ---- */
 
-/* The position of the malloc in the run that the block is an instance of, or NONE. One from before the run must be freed
- * when that is, or not before the run's end. */
+/* The position of the malloc in the run that the block is an instance of, or NONE. */
 static uint32_t instance_position(const builder *b, const neap_block *block)
 {
     const np_period *period = b->period;
-    uint64_t run_end = (uint64_t)period->begin + period->run_length;
-    const neap_block *other;
     uint32_t position;
     if (is_in_run(period, block->malloc_event)) {
         return position_of(period, block->malloc_event);
     }
     position = paired_position(b, block);
-    if (position != NONE || block->malloc_event == NEAP_NEVER || block->malloc_event >= period->begin) {
-        return position;
+    if (position == NONE && block->malloc_event != NEAP_NEVER && is_in_run(period, block->free_event)) {
+        position = b->malloc_of[position_of(period, block->free_event)]; /* of a life whose age was seen in the run */
     }
-    position = position_of(period, block->malloc_event);
-    other = block_at(period, position, NEAP_EVENT_MALLOC);
-    if (!other || other->bytes != block->bytes || !b->span[position] || b->group_of[position] != NONE) {
-        return NONE;
-    }
-    if (block->free_event == NEAP_NEVER || block->free_event >= run_end) {
-        return block->malloc_event + (uint64_t)b->span[position] >= run_end ? position : NONE;
-    }
-    return block->free_event - block->malloc_event == b->span[position] ? position : NONE;
+    return position;
 }
 
 static neap_status add_life(np_period *period, uint32_t block, uint32_t begin, uint32_t span, bool persistent)

@@ -14,16 +14,16 @@ static const struct {
     np_piece life;
     uint64_t first_fit, best_fit;
 } worked[] = {
-    {2, {7, 9}, 17, 38},   /* first: what x and y left of the lower hole; best: exactly what x left of the upper one */
-    {10, {0, 10}, 0, 0},   /* a */
-    {9, {0, 5}, 10, 10},   /* b */
-    {8, {0, 10}, 19, 19},  /* c */
-    {1, {0, 10}, 45, 45},  /* no hole all through: the pool is extended */
-    {7, {0, 10}, 27, 27},  /* d */
-    {6, {0, 3}, 34, 34},   /* e */
-    {5, {0, 10}, 40, 40},  /* f */
-    {4, {6, 9}, 10, 34},   /* x: the lowest hole, the smallest hole */
-    {3, {6, 8}, 14, 10},   /* y: x left 2 of the smallest, so the other one */
+    {2, {7, 9}, 17, 38},  /* first: what x and y left of the lower hole; best: exactly what x left of the upper one */
+    {10, {0, 10}, 0, 0},  /* a */
+    {9, {0, 5}, 10, 10},  /* b */
+    {8, {0, 10}, 19, 19}, /* c */
+    {1, {0, 10}, 45, 45}, /* no hole all through: the pool is extended */
+    {7, {0, 10}, 27, 27}, /* d */
+    {6, {0, 3}, 34, 34},  /* e */
+    {5, {0, 10}, 40, 40}, /* f */
+    {4, {6, 9}, 10, 34},  /* x: the lowest hole, the smallest hole */
+    {3, {6, 8}, 14, 10},  /* y: x left 2 of the smallest, so the other one */
 };
 enum { N_WORKED = sizeof worked / sizeof *worked };
 

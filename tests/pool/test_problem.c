@@ -155,7 +155,7 @@ static void test_every_failure_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes_are_rounded_up_to_units), cmocka_unit_test(test_touching_pieces_are_joined),
+        cmocka_unit_test(test_sizes_are_rounded_up_to_units),  cmocka_unit_test(test_touching_pieces_are_joined),
         cmocka_unit_test(test_what_makes_no_sense_is_refused), cmocka_unit_test(test_load),
         cmocka_unit_test(test_sums_that_overflow_are_refused), cmocka_unit_test(test_validity_sees_damage),
         cmocka_unit_test(test_every_failure_is_reported),

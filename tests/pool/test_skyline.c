@@ -116,7 +116,7 @@ static void check_new_skylines(fixture *f, const np_part *part, uint64_t optimum
 
 static void test_small_problems_against_brute_force(void **state)
 {
-    const unsigned n_problems = TEST_SANITIZED ? 80 : 1000;
+    const unsigned n_problems = TEST_SANITIZED ? 150 : 1000;
     unsigned n_above_load = 0;
     (void)state;
     for (unsigned seed = 0; seed < n_problems; seed++) {
@@ -177,7 +177,7 @@ static void test_what_fits_is_never_called_impossible(void **state)
     /* These were, when a component's failure was remembered under the floors of another one, whose node its stretch
      * of blame reached. */
     static const unsigned once_wrong[] = {6097, 9470, 18007, 18224, 20670, 23852, 26857, 28556, 31101, 33416, 36559};
-    const unsigned n_problems = TEST_SANITIZED ? 100 : 3000;
+    const unsigned n_problems = TEST_SANITIZED ? 300 : 3000;
     (void)state;
     for (size_t i = 0; i < sizeof once_wrong / sizeof *once_wrong; i++) {
         check_packed(once_wrong[i]);

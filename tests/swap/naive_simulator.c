@@ -34,17 +34,17 @@ typedef struct naive {
     uint64_t limit;
     const np_swap *swaps;
     uint32_t n_swaps, max_periods;
-    life *lives;           /* [period + 1][swap], from the period before the first */
-    turn *outs, *ins;      /* all there will ever be, in order */
+    life *lives;      /* [period + 1][swap], from the period before the first */
+    turn *outs, *ins; /* all there will ever be, in order */
     size_t n_outs, n_ins, next_out, next_in;
     copy out, in;
     phase phase;
-    uint32_t exec;         /* that comes next or runs, over all periods */
+    uint32_t exec; /* that comes next or runs, over all periods */
     double now_ns, until_ns;
-    double *begin_ns, *end_ns; /* [exec] over all periods */
-    uint64_t peak, *peaks;     /* of this period; [period] */
+    double *begin_ns, *end_ns;                             /* [exec] over all periods */
+    uint64_t peak, *peaks;                                 /* of this period; [period] */
     uint64_t copied_out, copied_in, *out_until, *in_until; /* in all; [period]: when it ended */
-    double *states;            /* [period][n_state]: when it ended */
+    double *states;                                        /* [period][n_state]: when it ended */
     size_t n_state;
 } naive;
 
@@ -248,8 +248,7 @@ static bool begin_in(naive *s)
     }
     t = s->ins[s->next_in];
     l = life_of(s, t.period, t.swap);
-    if (!l->out_ended ||
-        !exec_has_ended(s, (int64_t)t.period * s->timeline->n_execs + s->swaps[t.swap].in_after) ||
+    if (!l->out_ended || !exec_has_ended(s, (int64_t)t.period * s->timeline->n_execs + s->swaps[t.swap].in_after) ||
         s->swaps[t.swap].bytes > s->limit - count_held(s)) {
         return false;
     }

@@ -16,14 +16,14 @@ typedef struct naive_absence {
 
 typedef struct naive_result {
     bool possible;
-    bool steady;         /* the states repeated within the periods it was given */
-    uint32_t n_cycle;    /* periods until they did: 1, as a rule */
-    uint32_t n_until;    /* periods before the cycle */
-    uint32_t halted_at;  /* exec, where not possible */
-    double period_ns;    /* on average over the cycle */
-    uint64_t peak;       /* bytes, in the cycle */
-    uint64_t peak_ever;  /* and from the beginning */
-    uint64_t bytes_out;  /* copied in the cycle, a period */
+    bool steady;        /* the states repeated within the periods it was given */
+    uint32_t n_cycle;   /* periods until they did: 1, as a rule */
+    uint32_t n_until;   /* periods before the cycle */
+    uint32_t halted_at; /* exec, where not possible */
+    double period_ns;   /* on average over the cycle */
+    uint64_t peak;      /* bytes, in the cycle */
+    uint64_t peak_ever; /* and from the beginning */
+    uint64_t bytes_out; /* copied in the cycle, a period */
     uint64_t bytes_in;
     naive_absence *absences; /* [swap], of the last life in the cycle; free() it */
 } naive_result;

@@ -34,7 +34,8 @@ static uint64_t load_at(const np_timeline *timeline, const np_simulator *simulat
     return load;
 }
 
-static uint64_t highest_load(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps, uint32_t n)
+static uint64_t highest_load(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
+                             uint32_t n)
 {
     uint64_t highest = 0;
     for (uint32_t k = 0; k < timeline->n_execs; k++) {
@@ -136,10 +137,8 @@ static void gaps_of_a_block_have_their_own_parts(void **state)
 static void crossing_blocks_leave_and_return(void **state)
 {
     static const block_shape blocks[] = {
-        {.bytes = 10, .n_uses = 3, .uses = {6, 12, 15}},
-        {.bytes = 10, .n_uses = 1, .uses = {8}},
-        {.bytes = 10, .n_uses = 1, .uses = {0}},
-        {.bytes = 3, .n_uses = 1, .uses = {3}},
+        {.bytes = 10, .n_uses = 3, .uses = {6, 12, 15}}, {.bytes = 10, .n_uses = 1, .uses = {8}},
+        {.bytes = 10, .n_uses = 1, .uses = {0}},         {.bytes = 3, .n_uses = 1, .uses = {3}},
         {.bytes = 2, .n_uses = 1, .uses = {1}},
     };
     timeline_shape shape = {.n_execs = 10, .durations_ns = tens, .blocks = blocks, .n_blocks = 5};

@@ -124,7 +124,8 @@ static bool total_fits(const np_timeline *timeline, const np_link *link, const n
                 }
             }
             done[last] = true;
-            next = fmin(next, due + lap * timeline->period_ns) - link->latency_ns - (double)swaps[last].bytes / link->in;
+            next =
+                fmin(next, due + lap * timeline->period_ns) - link->latency_ns - (double)swaps[last].bytes / link->in;
             if (lap < 3) {
                 const np_gap *gap = &timeline->gaps.items[swaps[last].gap];
                 double begin = lap * timeline->period_ns + due - (gap->due_ns - np_timeline_end(timeline, gap->from));

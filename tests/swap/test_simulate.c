@@ -13,8 +13,11 @@ enum { MAX_SWAPS = 64 };
 
 static const double tens[16] = {10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10};
 
-#define SHAPE(n, shapes) \
-    (timeline_shape) {.n_execs = (n), .durations_ns = tens, .blocks = (shapes), .n_blocks = sizeof(shapes) / sizeof *(shapes)}
+#define SHAPE(n, shapes)                                                                                        \
+    (timeline_shape)                                                                                            \
+    {                                                                                                           \
+        .n_execs = (n), .durations_ns = tens, .blocks = (shapes), .n_blocks = sizeof(shapes) / sizeof *(shapes) \
+    }
 
 typedef struct simulated {
     np_simulation simulation;
@@ -51,13 +54,13 @@ static simulated simulate(const timeline_shape *shape, const np_link *link, uint
     return s;
 }
 
-#define ASSERT_PERIOD(s, ns, waited) \
+#define ASSERT_PERIOD(s, ns, waited)                                                             \
     (ASSERT_TRUE((s).simulation.possible), ASSERT_TRUE(is_near((s).simulation.period_ns, (ns))), \
-     ASSERT_TRUE(is_near((s).simulation.waited_ns, (waited))), \
+     ASSERT_TRUE(is_near((s).simulation.waited_ns, (waited))),                                   \
      ASSERT_TRUE(is_near((s).simulation.overhead, (waited) / ((ns) - (waited)))))
 
-#define ASSERT_ABSENCE(s, swap, from, to)                    \
-    do {                                                     \
+#define ASSERT_ABSENCE(s, swap, from, to)                \
+    do {                                                 \
         ASSERT_EQ((s).absences[swap].absent_from, from); \
         ASSERT_EQ((s).absences[swap].back_from, to);     \
     } while (0)
@@ -146,7 +149,8 @@ static void a_copy_in_waits_for_memory(void **state)
  * 25. Exec 2 needs that memory: it runs 25-35, the copy in 35-45, exec 4 45-55. 10 bytes: both end at 30. */
 static void directions_share_the_link(void **state)
 {
-    block_shape blocks[] = {two_blocks[0], two_blocks[1], {.bytes = 5, .persistent = true, .n_uses = 1, .uses = {2}, .reads = 1}};
+    block_shape blocks[] = {
+        two_blocks[0], two_blocks[1], {.bytes = 5, .persistent = true, .n_uses = 1, .uses = {2}, .reads = 1}};
     timeline_shape shape = SHAPE(5, blocks);
     np_link link = {.out = 1, .in = 1, .both = 1};
     np_swap swaps[] = {{.bytes = 10, .in_after = 2}, {.bytes = 5, .gap = 1, .in_after = 5}};

@@ -117,7 +117,6 @@ static void plans_hold_the_limit(void **state)
         np_timeline_free(&timeline);
     }
     np_array_free(&np_memory_default, &swaps);
-    printf("found %u waiting %u of %u\n", n_found, n_waiting, n_rounds);
     ASSERT_GT(n_found, n_rounds / 2);
     ASSERT_GT(n_waiting, n_rounds / 10);
 }
@@ -195,10 +194,8 @@ static void fails_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits_as_long_as_it_must),
-        cmocka_unit_test(plans_hold_the_limit),
-        cmocka_unit_test(recordings_hold_the_limit),
-        cmocka_unit_test(stops_when_late),
+        cmocka_unit_test(waits_as_long_as_it_must),  cmocka_unit_test(plans_hold_the_limit),
+        cmocka_unit_test(recordings_hold_the_limit), cmocka_unit_test(stops_when_late),
         cmocka_unit_test(fails_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

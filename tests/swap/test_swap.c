@@ -26,7 +26,7 @@ static neap_trace *read_recorded(uint32_t index)
     return trace;
 }
 
-/* Small blocks, small pages. */
+/* Execs of a microsecond with blocks of a MiB, and a link to match. */
 static neap_trace *small_training(void)
 {
     neap_trace *trace = make_training(&(training){.seed = 2, .n_layers = 5, .n_iterations = 5});
@@ -37,7 +37,7 @@ static neap_trace *small_training(void)
 static neap_swap_options small_options(double seconds)
 {
     return (neap_swap_options){
-        .link = {.out_gbs = 20, .in_gbs = 20}, .min_block = 1, .page = 4096, .seconds = seconds, .n_threads = 1};
+        .link = {.out_gbs = 1500, .in_gbs = 1500}, .min_block = 1, .page = 1 << 17, .seconds = seconds, .n_threads = 1};
 }
 
 /* ---- what holds for every plan ---- */
@@ -103,7 +103,7 @@ static void recordings_without_overhead(void **state)
         check_entries(trace, plan);
         ASSERT_TRUE(s->overhead == 0);
         ASSERT_EQ(s->limit, s->footprint);
-        ASSERT_TRUE((double)s->lowest_peak >= s->bound_peak);   /* no plan beats the bound, */
+        ASSERT_TRUE((double)s->lowest_peak >= s->bound_peak);        /* no plan beats the bound, */
         ASSERT_TRUE((double)s->lowest_peak <= s->bound_peak * 1.03); /* and the best is not far from it */
         ASSERT_LT(s->footprint, s->peak_load);
         ASSERT_STR_EQ(s->method, "search");
@@ -115,9 +115,9 @@ static void recordings_without_overhead(void **state)
 static void recordings_under_a_limit(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < (TEST_SANITIZED ? 1 : N_RECORDED); i++) {
+    for (uint32_t i = 0; i < (TEST_SANITIZED ? 1 : 5); i++) {
         neap_trace *trace = read_recorded(i);
-        neap_swap_options options = {.link = fifty, .limit_share = 0.75, .seconds = 0.2, .n_threads = 1};
+        neap_swap_options options = {.link = fifty, .limit_share = 0.75, .seconds = 0.1, .n_threads = 1};
         neap_swap_plan *plan;
         const neap_swap_summary *s;
         ASSERT_OK(neap_swap_make(trace, &options, NULL, NULL, &plan));
@@ -319,39 +319,48 @@ static void bad_arguments(void **state)
 
 /* ---- the same seed, the same plan ---- */
 
+static void assert_same_plans(const neap_swap_plan *a, const neap_swap_plan *b)
+{
+    size_t n_a, n_b;
+    const neap_swap_entry *x = neap_swap_entries(a, &n_a);
+    const neap_swap_entry *y = neap_swap_entries(b, &n_b);
+    ASSERT_EQ(neap_swap_get_summary(a)->footprint, neap_swap_get_summary(b)->footprint);
+    ASSERT_EQ(neap_swap_get_summary(a)->planned_peak, neap_swap_get_summary(b)->planned_peak);
+    ASSERT_TRUE(neap_swap_get_summary(a)->overhead == neap_swap_get_summary(b)->overhead);
+    ASSERT_EQ(n_a, n_b);
+    for (size_t i = 0; i < n_a; i++) {
+        ASSERT_EQ(x[i].block, y[i].block);
+        ASSERT_EQ(x[i].bytes, y[i].bytes);
+        ASSERT_EQ(x[i].used_before, y[i].used_before);
+        ASSERT_EQ(x[i].back_after, y[i].back_after);
+        ASSERT_EQ(x[i].used_after, y[i].used_after);
+    }
+}
+
+/* Under limits that can be held for nothing and whose places are soon proved best: time does not decide. */
 static void the_seed_decides(void **state)
 {
-    neap_trace *trace = make_training(&(training){.seed = 2, .n_layers = 3, .n_iterations = 5});
+    size_t n_swaps = 0;
     (void)state;
-    ASSERT_TRUE(trace);
-    for (int limited = 0; limited < 2; limited++) {
+    for (uint32_t n_layers = 5; n_layers <= 8; n_layers++) {
+        neap_trace *trace = make_training(&(training){.seed = 2, .n_layers = n_layers, .n_iterations = 5});
         neap_swap_options options = small_options(60);
         neap_swap_plan *a, *b;
-        size_t n_a, n_b;
-        const neap_swap_entry *x, *y;
-        options.seed = 9;
-        options.page = 1 << 16;
-        options.limit_share = limited ? 0.9 : 0;
+        ASSERT_TRUE(trace);
+        options.seed = n_layers;
+        options.limit_share = 0.9;
         ASSERT_OK(neap_swap_make(trace, &options, NULL, NULL, &a));
         ASSERT_OK(neap_swap_make(trace, &options, NULL, NULL, &b));
+        ASSERT_TRUE(neap_swap_get_summary(a)->overhead == 0);
         check_summary(neap_swap_get_summary(a));
         check_entries(trace, a);
-        ASSERT_EQ(neap_swap_get_summary(a)->footprint, neap_swap_get_summary(b)->footprint);
-        ASSERT_TRUE(neap_swap_get_summary(a)->overhead == neap_swap_get_summary(b)->overhead);
-        x = neap_swap_entries(a, &n_a);
-        y = neap_swap_entries(b, &n_b);
-        ASSERT_EQ(n_a, n_b);
-        for (size_t i = 0; i < n_a; i++) {
-            ASSERT_EQ(x[i].block, y[i].block);
-            ASSERT_EQ(x[i].bytes, y[i].bytes);
-            ASSERT_EQ(x[i].used_before, y[i].used_before);
-            ASSERT_EQ(x[i].back_after, y[i].back_after);
-        }
-        printf("limited %d seconds %g %g swaps %zu overhead %g\n", limited, neap_swap_get_summary(a)->seconds, neap_swap_get_summary(b)->seconds, n_a, neap_swap_get_summary(a)->overhead);
+        assert_same_plans(a, b);
+        n_swaps += neap_swap_get_summary(a)->n_swaps;
         neap_swap_free(a);
         neap_swap_free(b);
+        neap_trace_free(trace);
     }
-    neap_trace_free(trace);
+    ASSERT_GT(n_swaps, 20);
 }
 
 /* ---- memory ---- */
@@ -381,12 +390,11 @@ static neap_status make_within(const neap_memory *memory, void *user)
 /* Too little time for more than one try, so that each run is like the one before. */
 static void fails_without_memory(void **state)
 {
-    request r = {.trace = make_training(&(training){.seed = 2, .n_layers = 2, .n_iterations = 4})};
+    request r = {.trace = small_training()};
     (void)state;
     r.options = small_options(1e-9);
-    ASSERT_TRUE(r.trace);
     ASSERT_GT(test_memory_fail_each(make_within, &r), 50);
-    r.options.limit_share = 0.95;
+    r.options.limit_share = 0.9;
     ASSERT_GT(test_memory_fail_each(make_within, &r), 50);
     r.sweep = true;
     ASSERT_GT(test_memory_fail_each(make_within, &r), 50);

@@ -2,7 +2,7 @@
  * period is found and the lives add up to the load at all times (check_period). */
 #include "trace/lives.h"
 
-#include <stdio.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "testing.h"
@@ -136,6 +136,90 @@ static void test_every_cut(void **state)
     sweep((training){.n_layers = 2, .queue_depth = 20, .long_lives = 1, .loss_kept = true}, 3, 6);
 }
 
+/* Blocks by age, oldest first. */
+typedef struct store {
+    uint64_t ids[512];
+    uint64_t bytes[512];
+    size_t n;
+} store;
+
+static void keep(store *s, uint64_t id, uint64_t bytes)
+{
+    s->ids[s->n] = id;
+    s->bytes[s->n++] = bytes;
+}
+
+/* Frees the oldest or the youngest block of a size, if there is one. */
+static void free_one(store *s, neap_trace *trace, uint64_t bytes, bool oldest)
+{
+    size_t found = s->n;
+    for (size_t i = 0; i < s->n; i++) {
+        found = s->bytes[i] == bytes && (found == s->n || !oldest) ? i : found;
+    }
+    if (found < s->n) {
+        ASSERT_OK(np_trace_add_free(trace, s->ids[found]));
+        s->n--;
+        memmove(s->ids + found, s->ids + found + 1, (s->n - found) * sizeof *s->ids);
+        memmove(s->bytes + found, s->bytes + found + 1, (s->n - found) * sizeof *s->bytes);
+    }
+}
+
+/* A few mallocs, frees and execs, repeated a few times, with now and then one left out; lives from before and beyond. */
+static neap_trace *make_small(uint64_t seed)
+{
+    static const uint64_t sizes[] = {512, 1024, 1 << 20};
+    np_rng rng = np_rng_make(seed);
+    store s = {.n = 0};
+    uint32_t ops[12], n_ops = 1 + (uint32_t)np_rng_below(&rng, 12), n = n_ops * (2 + (uint32_t)np_rng_below(&rng, 8));
+    uint64_t id = 1;
+    neap_trace *trace;
+    ASSERT_OK(np_trace_create(NULL, &trace));
+    for (; id <= np_rng_below(&rng, 30); id++) {
+        keep(&s, id, sizes[np_rng_below(&rng, 2)]);
+        ASSERT_OK(np_trace_add_live(trace, id, s.bytes[s.n - 1]));
+    }
+    for (uint32_t i = 0; i < n_ops; i++) {
+        ops[i] = (uint32_t)np_rng_below(&rng, 12);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t op = ops[i % n_ops] / 3, size = ops[i % n_ops] % 3;
+        if (np_rng_below(&rng, 200) == 0) {
+            continue;
+        }
+        if (op == 0) {
+            ASSERT_OK(np_trace_add_malloc(trace, id, sizes[size]));
+            keep(&s, id++, sizes[size]);
+        } else if (op == 1) {
+            ASSERT_OK(np_trace_add_exec(trace, size ? "a" : "b", 1, 0, 1));
+            for (size_t k = 0; k < 3 && s.n; k++) {
+                ASSERT_OK(np_trace_add_access(trace, s.ids[k * size % s.n], NEAP_ACCESS_UNKNOWN));
+            }
+        } else {
+            free_one(&s, trace, sizes[size], op == 2);
+        }
+    }
+    return trace;
+}
+
+static void test_small_programs(void **state)
+{
+    unsigned n_found = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < (TEST_SANITIZED ? 2000 : 20000); seed++) {
+        neap_trace *trace = make_small(seed);
+        np_period period;
+        ASSERT_OK(np_period_find(trace, NULL, &period));
+        ASSERT_TRUE(np_period_is_valid(&period));
+        if (period.length && !period.leak_bytes) {
+            check_period(&period);
+            n_found++;
+        }
+        np_period_free(&period);
+        neap_trace_free(trace);
+    }
+    ASSERT_GE(n_found, TEST_SANITIZED ? 500 : 5000);
+}
+
 /* A queue deeper than the recording: the lives last as long as what is seen waiting, the rest is persistent. */
 static void test_deep_queue(void **state)
 {
@@ -191,9 +275,8 @@ static void test_growth_of_another_size(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_loops),
-        cmocka_unit_test(test_every_cut),
-        cmocka_unit_test(test_deep_queue),
+        cmocka_unit_test(test_random_loops),           cmocka_unit_test(test_every_cut),
+        cmocka_unit_test(test_small_programs),         cmocka_unit_test(test_deep_queue),
         cmocka_unit_test(test_growth_of_another_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
