@@ -6,6 +6,7 @@
 
 #include "pool/brute.h"
 #include "pool/make_problem.h"
+#include "pool/skyline_state.h"
 #include "testing.h"
 
 enum { N_SWITCHES = 16, MAX_ITEMS = 512, MANY_NODES = 1000000 };
@@ -257,6 +258,37 @@ static void test_load_is_not_always_reachable(void **state)
     fixture_free(&f);
 }
 
+/* The middle floor rises to 4 because both of its items are held up, one by what stands in the first section. When the
+ * other one is put there, the first section is still part of the reason: were it empty, something could stand below. */
+static void test_floors_keep_what_raised_them(void **state)
+{
+    static const np_piece lives[] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
+    static const uint64_t sizes[] = {4, 1, 1, 4};
+    fixture f = {.rng = np_rng_make(1)};
+    sky_state sky;
+    bool possible = false;
+    (void)state;
+    np_problem_init(&f.problem, NULL, 1, 3);
+    for (unsigned i = 0; i < 4; i++) {
+        ASSERT_OK(np_problem_add(&f.problem, sizes[i], NEAP_NO_OFFSET, &lives[i], 1));
+    }
+    ASSERT_OK(np_sections_make(&f.problem, &f.sections));
+    ASSERT_OK(sky_state_init(&sky, &f.sections, &f.sections.parts.items[0]));
+    ASSERT_OK(sky_state_reset(&sky, 20, &possible));
+    ASSERT_OK(sky_state_place(&sky, 0, 0, &possible));
+    ASSERT_EQ(sky.sections[1].floor, 0);
+    ASSERT_OK(sky_state_place(&sky, 3, 0, &possible));
+    ASSERT_EQ(sky.sections[1].floor, 4);
+    ASSERT_TRUE(sky.sections[1].cause_begin == 0 && sky.sections[1].cause_end == 3);
+    ASSERT_OK(sky_state_place(&sky, 2, 4, &possible));
+    ASSERT_TRUE(possible);
+    ASSERT_EQ(sky.sections[1].floor, 5);
+    ASSERT_EQ(sky.sections[1].cause_begin, 0);
+    ASSERT_TRUE(sky_state_is_valid(&sky));
+    sky_state_free(&sky);
+    fixture_free(&f);
+}
+
 static bool stop_at_once(void *user)
 {
     ++*(unsigned *)user;
@@ -338,6 +370,7 @@ int main(void)
         cmocka_unit_test(test_what_fits_is_never_called_impossible),
         cmocka_unit_test(test_switches_agree_on_larger_problems),
         cmocka_unit_test(test_load_is_not_always_reachable),
+        cmocka_unit_test(test_floors_keep_what_raised_them),
         cmocka_unit_test(test_gives_up_when_told),
         cmocka_unit_test(test_every_failure_is_reported),
     };
