@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "draw.h"
 #include "file.h"
 #include "units.h"
 
@@ -41,7 +42,7 @@ typedef struct picture {
     uint64_t steady; /* bytes that are always there */
 } picture;
 
-/* ---- scales and text ---- */
+/* ---- scales ---- */
 
 static double x_of(const picture *p, double time)
 {
@@ -57,44 +58,6 @@ static double load_y_of(const picture *p, double bytes)
 {
     double top = (double)p->summary->load * 1.12;
     return load_bottom - (top > 0 ? bytes / top : 0) * (load_bottom - load_top);
-}
-
-/* The step of an axis that shows `range` in about n steps: 1, 2 or 5 times a power of ten. */
-static double nice_step(double range, double n)
-{
-    if (!(range > 0)) {
-        return 1;
-    }
-    double power = pow(10, floor(log10(range / n)));
-    double rest = range / n / power;
-    return (rest <= 1 ? 1 : rest <= 2 ? 2 : rest <= 5 ? 5 : 10) * power;
-}
-
-/* Text as XML; what cannot stand there becomes '?'. */
-static void put_escaped(FILE *out, const char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '<') {
-            (void)fputs("&lt;", out);
-        } else if (c == '&') {
-            (void)fputs("&amp;", out);
-        } else {
-            (void)fputc(c < 0x20 || c >= 0x7f ? '?' : c, out);
-        }
-    }
-}
-
-static void line(FILE *out, double x1, double y1, double x2, double y2, const char *stroke, const char *more)
-{
-    (void)fprintf(out, "<path d=\"M%.2f %.2fL%.2f %.2f\" stroke=\"%s\" fill=\"none\" %s/>\n", x1, y1, x2, y2, stroke,
-                  more);
-}
-
-static void text_at(FILE *out, double x, double y, const char *anchor, const char *fill, const char *text)
-{
-    (void)fprintf(out, "<text x=\"%.2f\" y=\"%.2f\" text-anchor=\"%s\" fill=\"%s\">%s</text>\n", x, y, anchor, fill,
-                  text);
 }
 
 /* ---- colour ---- */
@@ -188,23 +151,23 @@ static void draw_load(const picture *p)
     char label[UNITS_CHARS + 32];
     char bytes[UNITS_CHARS];
     double steady_y = load_y_of(p, (double)p->steady);
-    double step = nice_step((double)p->summary->load * 1.12 / p->unit, 4);
+    double step = draw_nice_step((double)p->summary->load * 1.12 / p->unit, 4);
     for (int i = 0; i * step * p->unit <= (double)p->summary->load * 1.12; i++) {
         double tick = i * step;
         double y = load_y_of(p, tick * p->unit);
-        line(p->out, left, y, right, y, "#e4e4e7", "stroke-width=\".7\"");
+        draw_line(p->out, left, y, right, y, "#e4e4e7", "stroke-width=\".7\"");
         (void)snprintf(label, sizeof label, "%g", tick);
-        text_at(p->out, left - 8, y + 4, "end", faint, label);
+        draw_text(p->out, left - 8, y + 4, "end", faint, label);
     }
     (void)fprintf(p->out, "<path d=\"M%.2f %.2fH%.2fV%.2fH%.2fZ\" fill=\"%s\"/>\n", left, load_bottom, right, steady_y,
                   left, always_there);
     draw_load_curve(p);
-    line(p->out, left, load_bottom, right, load_bottom, ink, "");
-    line(p->out, left, load_top, left, load_bottom, ink, "");
+    draw_line(p->out, left, load_bottom, right, load_bottom, ink, "");
+    draw_line(p->out, left, load_top, left, load_bottom, ink, "");
     double peak_y = load_y_of(p, (double)p->summary->load);
-    line(p->out, left, peak_y, right, peak_y, ink, "stroke-dasharray=\"2 3\"");
-    text_at(p->out, right + 8, peak_y, "start", ink, "peak load");
-    text_at(p->out, right + 8, peak_y + 15, "start", ink, units_bytes(p->summary->load, bytes));
+    draw_line(p->out, left, peak_y, right, peak_y, ink, "stroke-dasharray=\"2 3\"");
+    draw_text(p->out, right + 8, peak_y, "start", ink, "peak load");
+    draw_text(p->out, right + 8, peak_y + 15, "start", ink, units_bytes(p->summary->load, bytes));
     (void)fprintf(
         p->out,
         "<text transform=\"translate(26 %.2f) rotate(-90)\" text-anchor=\"middle\" fill=\"%s\">load, %s</text>\n",
@@ -269,24 +232,24 @@ static void draw_buffers(const picture *p)
 static void draw_arena_axes(const picture *p)
 {
     char label[64];
-    double step = nice_step(p->top_bytes / p->unit, 6);
+    double step = draw_nice_step(p->top_bytes / p->unit, 6);
     for (int i = 0; i * step * p->unit <= p->top_bytes; i++) {
         double tick = i * step;
         double y = y_of(p, tick * p->unit);
-        line(p->out, left - 5, y, left, y, ink, "");
+        draw_line(p->out, left - 5, y, left, y, ink, "");
         (void)snprintf(label, sizeof label, "%g", tick);
-        text_at(p->out, left - 8, y + 4, "end", faint, label);
+        draw_text(p->out, left - 8, y + 4, "end", faint, label);
     }
-    step = fmax(1, nice_step(p->length, 8));
+    step = fmax(1, draw_nice_step(p->length, 8));
     for (int i = 0; i * step <= p->length; i++) {
         double tick = i * step;
         double x = x_of(p, tick);
-        line(p->out, x, arena_bottom, x, arena_bottom + 5, ink, "");
+        draw_line(p->out, x, arena_bottom, x, arena_bottom + 5, ink, "");
         (void)snprintf(label, sizeof label, "%.0f", tick);
-        text_at(p->out, x, arena_bottom + 20, "middle", faint, label);
+        draw_text(p->out, x, arena_bottom + 20, "middle", faint, label);
     }
-    line(p->out, left, arena_bottom, right, arena_bottom, ink, "");
-    line(p->out, left, arena_top, left, arena_bottom, ink, "");
+    draw_line(p->out, left, arena_bottom, right, arena_bottom, ink, "");
+    draw_line(p->out, left, arena_top, left, arena_bottom, ink, "");
     (void)fprintf(
         p->out,
         "<text transform=\"translate(26 %.2f) rotate(-90)\" text-anchor=\"middle\" fill=\"%s\">address, %s</text>\n",
@@ -296,7 +259,7 @@ static void draw_arena_axes(const picture *p)
     } else {
         (void)snprintf(label, sizeof label, "time, events of the period");
     }
-    text_at(p->out, (left + right) / 2, arena_bottom + 42, "middle", ink, label);
+    draw_text(p->out, (left + right) / 2, arena_bottom + 42, "middle", ink, label);
 }
 
 /* Where the periods of a round meet. */
@@ -304,7 +267,7 @@ static void draw_period_ends(const picture *p)
 {
     for (uint32_t i = 1; i < p->summary->n_periods; i++) {
         double x = x_of(p, p->length * i / p->summary->n_periods);
-        line(p->out, x, load_top, x, arena_bottom, faint, "stroke-width=\".7\" stroke-dasharray=\"2 3\"");
+        draw_line(p->out, x, load_top, x, arena_bottom, faint, "stroke-width=\".7\" stroke-dasharray=\"2 3\"");
     }
 }
 
@@ -313,17 +276,18 @@ static void draw_limits(const picture *p)
     char bytes[UNITS_CHARS];
     double footprint_y = y_of(p, (double)p->summary->footprint);
     double bound_y = y_of(p, (double)p->summary->bound);
-    line(p->out, left, footprint_y, right + 4, footprint_y, footprint_colour, "stroke-width=\"1.6\"");
-    text_at(p->out, right + 8, footprint_y + 1, "start", footprint_colour, "footprint");
-    text_at(p->out, right + 8, footprint_y + 16, "start", footprint_colour, units_bytes(p->summary->footprint, bytes));
-    line(p->out, left, bound_y, right + 4, bound_y, bound_colour, "stroke-width=\"1.6\" stroke-dasharray=\"6 5\"");
+    draw_line(p->out, left, footprint_y, right + 4, footprint_y, footprint_colour, "stroke-width=\"1.6\"");
+    draw_text(p->out, right + 8, footprint_y + 1, "start", footprint_colour, "footprint");
+    draw_text(p->out, right + 8, footprint_y + 16, "start", footprint_colour,
+              units_bytes(p->summary->footprint, bytes));
+    draw_line(p->out, left, bound_y, right + 4, bound_y, bound_colour, "stroke-width=\"1.6\" stroke-dasharray=\"6 5\"");
     if (p->summary->footprint == p->summary->bound) {
-        text_at(p->out, right + 8, footprint_y + 31, "start", bound_colour, "= bound");
+        draw_text(p->out, right + 8, footprint_y + 31, "start", bound_colour, "= bound");
         return;
     }
     double label_y = fmax(bound_y, footprint_y + 32); /* not into the footprint's label */
-    text_at(p->out, right + 8, label_y + 1, "start", bound_colour, "bound");
-    text_at(p->out, right + 8, label_y + 16, "start", bound_colour, units_bytes(p->summary->bound, bytes));
+    draw_text(p->out, right + 8, label_y + 1, "start", bound_colour, "bound");
+    draw_text(p->out, right + 8, label_y + 16, "start", bound_colour, units_bytes(p->summary->bound, bytes));
 }
 
 static void draw_legend(const picture *p)
@@ -331,8 +295,8 @@ static void draw_legend(const picture *p)
     const double x = right + 10, top = arena_bottom - 230, height = 150;
     char hex[8];
     char label[UNITS_CHARS];
-    text_at(p->out, x, top - 24, "start", ink, "lives for");
-    text_at(p->out, x, top - 9, "start", faint, "(events)");
+    draw_text(p->out, x, top - 24, "start", ink, "lives for");
+    draw_text(p->out, x, top - 9, "start", faint, "(events)");
     (void)fputs("<defs><linearGradient id=\"life\" x2=\"0\" y2=\"1\">\n", p->out);
     for (unsigned colour = 0; colour < N_COLOURS; colour++) {
         colour_hex(colour, hex);
@@ -345,12 +309,12 @@ static void draw_legend(const picture *p)
     for (int i = 0; i <= 4; i++) {
         double y = top + height * i / 4.0;
         (void)snprintf(label, sizeof label, "%.0f", fmax(1, p->length * (1 - i / 4.0)));
-        line(p->out, x + 16, y, x + 20, y, ink, "");
-        text_at(p->out, x + 24, y + 4, "start", faint, label);
+        draw_line(p->out, x + 16, y, x + 20, y, ink, "");
+        draw_text(p->out, x + 24, y + 4, "start", faint, label);
     }
     (void)fprintf(p->out, "<rect x=\"%.2f\" y=\"%.2f\" width=\"16\" height=\"14\" fill=\"%s\"/>\n", x,
                   top + height + 16, always_there);
-    text_at(p->out, x + 24, top + height + 28, "start", faint, "always there");
+    draw_text(p->out, x + 24, top + height + 28, "start", faint, "always there");
 }
 
 /* ---- the page ---- */
@@ -361,7 +325,7 @@ static void draw_title(const picture *p, const char *name)
     char bytes[UNITS_CHARS];
     char count[UNITS_CHARS];
     (void)fprintf(p->out, "<text x=\"%.2f\" y=\"40\" font-size=\"20\" font-weight=\"600\" fill=\"%s\">", left, ink);
-    put_escaped(p->out, name);
+    draw_escaped(p->out, name);
     (void)fputs("</text>\n", p->out);
     (void)fprintf(p->out,
                   "<text x=\"%.2f\" y=\"63\" font-size=\"14\" fill=\"%s\">%s held, %.4f &#215; the peak load%s. "
@@ -372,13 +336,8 @@ static void draw_title(const picture *p, const char *name)
 
 static void draw_page(const picture *p, const char *name)
 {
-    (void)fprintf(p->out,
-                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" "
-                  "font-family=\"Helvetica, Arial, sans-serif\" font-size=\"12.5\">\n"
-                  "<style>.b{stroke:#fff;stroke-width:.5}</style>\n"
-                  "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-                  page_width, page_height, page_width, page_height);
+    draw_page_begin(p->out, page_width, page_height);
+    (void)fputs("<style>.b{stroke:#fff;stroke-width:.5}</style>\n", p->out);
     draw_title(p, name);
     draw_load(p);
     draw_buffers(p);
@@ -386,7 +345,7 @@ static void draw_page(const picture *p, const char *name)
     draw_period_ends(p);
     draw_limits(p);
     draw_legend(p);
-    (void)fputs("</svg>\n", p->out);
+    draw_page_end(p->out);
 }
 
 bool svg_write_plan(const char *path, const char *name, const neap_trace *trace, const neap_plan *plan)

@@ -127,21 +127,6 @@ static uint32_t first_started_after(const np_timeline *timeline, const np_gap *g
     return high;
 }
 
-static uint32_t last_ended_by(const np_timeline *timeline, const np_gap *gap, double time_ns)
-{
-    uint32_t low = gap->from;
-    uint32_t high = gap->to;
-    while (low + 1 < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (np_timeline_end(timeline, middle) <= time_ns) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 #define SLOP_NS 1e-3
 
 static neap_status commit(filling *f, uint32_t g, const part *p)
@@ -150,7 +135,7 @@ static neap_status commit(filling *f, uint32_t g, const part *p)
     const np_gap *gap = &timeline->gaps.items[g];
     bool copies_out = gap->release_ns > -INFINITY;
     uint32_t first = copies_out ? first_started_after(timeline, gap, p->out.end - SLOP_NS) : gap->from + 1;
-    uint32_t last = last_ended_by(timeline, gap, p->in.begin + SLOP_NS);
+    uint32_t last = np_timeline_last_ended(timeline, gap, p->in.begin + SLOP_NS);
     np_swap swap = {.bytes = p->bytes, .gap = g, .in_after = last, .in_key = p->in.begin};
     neap_status status = NEAP_OK;
     swap.out_key = copies_out ? p->out.begin : np_timeline_end(timeline, gap->from);

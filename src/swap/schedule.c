@@ -35,22 +35,6 @@ static void find_latest(copy_in *copies, uint32_t n, double period_ns)
     }
 }
 
-/* The last exec that has ended by then, counted on; `from` at the least. */
-static uint32_t last_ended(const np_timeline *timeline, const np_gap *gap, double time_ns)
-{
-    uint32_t low = gap->from;
-    uint32_t high = gap->to;
-    while (low + 1 < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (np_timeline_end(timeline, middle) <= time_ns) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 neap_status np_schedule_swaps(const np_timeline *timeline, const np_link *link, np_swap *swaps, uint32_t n_swaps)
 {
     copy_in *copies = np_memory_alloc(timeline->memory, n_swaps, sizeof *copies);
@@ -72,7 +56,7 @@ neap_status np_schedule_swaps(const np_timeline *timeline, const np_link *link, 
         double start = copies[i].latest_ns + laps * timeline->period_ns;
         swap->out_key = gap->release_ns > -INFINITY ? gap->release_ns : np_timeline_end(timeline, gap->from);
         swap->in_key = gap->due_ns;
-        swap->in_after = last_ended(timeline, gap, start);
+        swap->in_after = np_timeline_last_ended(timeline, gap, start);
     }
     np_memory_free(timeline->memory, copies, n_swaps, sizeof *copies);
     return NEAP_OK;

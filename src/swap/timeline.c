@@ -294,6 +294,21 @@ int32_t np_timeline_release_exec(const np_timeline *timeline, const np_gap *gap)
     return (int32_t)low - laps * (int32_t)timeline->n_execs;
 }
 
+uint32_t np_timeline_last_ended(const np_timeline *timeline, const np_gap *gap, double time_ns)
+{
+    uint32_t low = gap->from;
+    uint32_t high = gap->to;
+    while (low + 1 < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (np_timeline_end(timeline, middle) <= time_ns) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 bool np_timeline_is_valid(const np_timeline *timeline)
 {
     uint32_t n = timeline->n_execs;

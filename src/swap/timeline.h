@@ -73,6 +73,9 @@ bool np_timeline_is_valid(const np_timeline *timeline);
 /* The exec whose end releases the gap, counted on; negative in the period before. The gap must have been written. */
 int32_t np_timeline_release_exec(const np_timeline *timeline, const np_gap *gap);
 
+/* The last exec from the gap's `from` on that has ended by a time, on the gap's line; `from` at the least. */
+uint32_t np_timeline_last_ended(const np_timeline *timeline, const np_gap *gap, double time_ns);
+
 /* Start and end of an exec counted on over the periods. */
 static inline double np_timeline_start(const np_timeline *timeline, uint32_t exec)
 {
