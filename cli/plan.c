@@ -45,6 +45,12 @@ static uint64_t baseline_value(const neap_baselines *baselines, size_t i)
     return *(const uint64_t *)(const void *)((const char *)baselines + baseline_list[i].offset);
 }
 
+/* The paper's pools are given up on where planning them takes too long. */
+static bool is_unknown(const neap_baselines *baselines, size_t i, const neap_plan_summary *summary)
+{
+    return baseline_value(baselines, i) == 0 && summary->footprint > 0;
+}
+
 /* ---- for programs ---- */
 
 static void put_request(json *out, const char *path, const plan_args *args)
@@ -85,7 +91,11 @@ static void print_json(const char *path, const plan_args *args, const neap_plan_
     if (baselines) {
         json_object_begin(&out, "baselines");
         for (size_t i = 0; i < N_BASELINES; i++) {
-            json_uint(&out, baseline_list[i].key, baseline_value(baselines, i));
+            if (is_unknown(baselines, i, summary)) {
+                json_null(&out, baseline_list[i].key);
+            } else {
+                json_uint(&out, baseline_list[i].key, baseline_value(baselines, i));
+            }
         }
         json_object_end(&out);
     } else {
@@ -184,7 +194,11 @@ static void print_baselines(const neap_plan_summary *summary, const neap_baselin
     TABLE_ROW(&t, TERM_DIM, "allocator", "holds", "neap saves", "");
     row_of_allocator(&t, TERM_BOLD, "neap (this plan)", summary->footprint, most, summary);
     for (size_t i = 0; i < N_BASELINES; i++) {
-        row_of_allocator(&t, TERM_PLAIN, baseline_list[i].name, baseline_value(baselines, i), most, summary);
+        if (is_unknown(baselines, i, summary)) {
+            TABLE_ROW(&t, TERM_PLAIN, baseline_list[i].name, "took too long", "", "");
+        } else {
+            row_of_allocator(&t, TERM_PLAIN, baseline_list[i].name, baseline_value(baselines, i), most, summary);
+        }
     }
     (void)putchar('\n');
     table_end(&t, 2, stdout);
