@@ -108,7 +108,7 @@ static neap_status without_overhead(np_planner *planner, np_judged *best, uint64
         status = judge(planner, UINT64_MAX, PLACE_SECONDS, best);
     }
     reach = status == NEAP_OK ? best->place.footprint : 0;
-    *lowest_peak = lowest;
+    *lowest_peak = status == NEAP_OK ? best->simulation.peak : 0; /* simulated, not only planned */
     for (uint32_t i = 1; i < 24 && status == NEAP_OK && reach > lowest && !is_late(planner); i++) {
         static const double shares[] = {0.3, 0.6, 0.15, 0.45, 0.75, 0};
         uint64_t target = lowest + (uint64_t)(shares[i % 6] * (double)(reach - lowest));

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "base/status.h"
-#include "pool/circle.h"
 #include "swap/bound.h"
 #include "swap/bound_overhead.h"
 #include "swap/candidates.h"
@@ -32,7 +31,6 @@ typedef struct setting {
     np_timeline any;      /* the best possible directions */
     np_link link;
     np_planner planner;
-    uint64_t peak_load;
     np_floor floor;
     uint64_t begin_ns;
 } setting;
@@ -138,9 +136,6 @@ static neap_status setting_make(setting *s)
         status = make_timelines(s);
     }
     if (status == NEAP_OK) {
-        status = np_circle_load(&s->period, s->options.alignment, &s->peak_load);
-    }
-    if (status == NEAP_OK) {
         status = np_bound_floor(&s->timeline, &s->floor);
     }
     if (status != NEAP_OK) {
@@ -239,7 +234,7 @@ static neap_status summarise(const setting *s, const np_judged *judged, uint64_t
     summary->load_min = candidates.load_min;
     np_candidates_free(&candidates);
     summary->limit = limit ? limit : judged->place.footprint;
-    summary->peak_load = s->peak_load;
+    summary->peak_load = s->timeline.peak_load;
     summary->planned_peak = judged->simulation.peak;
     summary->lowest_peak = lowest_peak < summary->planned_peak ? lowest_peak : summary->planned_peak;
     summary->floor = s->floor.bytes;
@@ -267,7 +262,7 @@ static neap_status fail_below_floor(const setting *s, uint64_t limit)
 /* In bytes; 0 where none was given, and at least one where one was. */
 static uint64_t limit_of(const setting *s)
 {
-    uint64_t share = (uint64_t)(s->options.limit_share * (double)s->peak_load);
+    uint64_t share = (uint64_t)(s->options.limit_share * (double)s->timeline.peak_load);
     if (s->options.limit != 0 || s->options.limit_share == 0) {
         return s->options.limit;
     }
@@ -384,19 +379,24 @@ neap_status neap_swap_sweep(const neap_trace *trace, const neap_swap_options *op
 {
     neap_error nothing;
     setting s = setting_of(trace, options, memory, error ? error : &nothing);
+    neap_sweep_row *made = np_memory_alloc(s.memory, n_rows, sizeof *made); /* handed over only when all is well */
     neap_status status;
     s.error->text[0] = '\0';
-    status = setting_make(&s);
+    status = made ? setting_make(&s) : NEAP_NO_MEMORY;
     for (size_t i = 0; i < n_rows && status == NEAP_OK; i++) {
         double share = n_rows > 1 ? (double)i / (double)(n_rows - 1) : 0;
-        double limit = (double)s.peak_load - share * ((double)s.peak_load - (double)s.floor.bytes);
+        double limit = (double)s.timeline.peak_load - share * ((double)s.timeline.peak_load - (double)s.floor.bytes);
         neap_sweep_row row = {.limit = i + 1 == n_rows && n_rows > 1 ? s.floor.bytes : (uint64_t)limit};
         status = sweep_row(&s, s.options.seconds, &row);
-        rows[i] = row;
+        made[i] = row;
     }
     if (status == NEAP_OK) {
-        status = sweep_bounds(&s, n_rows, rows);
+        status = sweep_bounds(&s, n_rows, made);
     }
+    for (size_t i = 0; i < n_rows && status == NEAP_OK; i++) {
+        rows[i] = made[i];
+    }
+    np_memory_free(s.memory, made, n_rows, sizeof *made);
     setting_free(&s);
     if (status != NEAP_OK && !s.error->text[0]) {
         (void)np_fail(s.error, status, "%s", neap_status_message(status));

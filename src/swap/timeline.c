@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/checked.h"
+#include "pool/circle.h"
 
 void np_timeline_free(np_timeline *timeline)
 {
@@ -251,7 +252,10 @@ neap_status np_timeline_make(const np_period *period, const np_timeline_options 
                              np_timeline *timeline)
 {
     np_timeline made = {.memory = np_memory_or_default(memory), .period = period, .alignment = options->alignment};
-    neap_status status = find_execs(&made, options->slower);
+    neap_status status = np_circle_load(period, options->alignment, &made.peak_load);
+    if (status == NEAP_OK) {
+        status = find_execs(&made, options->slower);
+    }
     if (status == NEAP_OK && made.n_execs > 0) {
         status = find_blocks(&made, options->directions);
     }
