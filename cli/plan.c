@@ -215,7 +215,7 @@ static bool write_offsets(const char *path, const neap_trace *trace, const neap_
     size_t n;
     size_t n_blocks;
     const neap_plan_buffer *buffers = neap_plan_buffers(plan, &n);
-    const neap_block *blocks = neap_trace_blocks(trace, &n_blocks);
+    const neap_trace_block *blocks = neap_trace_blocks(trace, &n_blocks);
     (void)fputs("id,lower,upper,size,offset\n", file.stream);
     for (size_t i = 0; i < n; i++) {
         char place[UNITS_CHARS] = "";

@@ -32,7 +32,7 @@ typedef struct picture {
     FILE *out;
     const neap_plan_summary *summary;
     const neap_plan_buffer *buffers;
-    const neap_block *blocks;
+    const neap_trace_block *blocks;
     size_t n_buffers;
     double length;    /* events across, at least 1 */
     double top_bytes; /* bytes at the upper border of the arena panel */

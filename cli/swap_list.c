@@ -142,7 +142,7 @@ static const char *milliseconds(double ns, char *text)
 static void row_of_swap(table *t, const neap_trace *trace, const clock_face *face, const neap_swap_entry *entry)
 {
     size_t n;
-    const neap_block *block = &neap_trace_blocks(trace, &n)[entry->block];
+    const neap_trace_block *block = &neap_trace_blocks(trace, &n)[entry->block];
     const neap_event *events = neap_trace_events(trace, &n);
     double leaves_ns = end_of(face, entry->used_before);
     char id[UNITS_CHARS];
@@ -230,7 +230,7 @@ bool swap_write_list(const char *path, const neap_trace *trace, const neap_swap_
     size_t n;
     size_t n_blocks;
     const neap_swap_entry *entries = neap_swap_entries(plan, &n);
-    const neap_block *blocks = neap_trace_blocks(trace, &n_blocks);
+    const neap_trace_block *blocks = neap_trace_blocks(trace, &n_blocks);
     (void)fputs("block,bytes,used_before,back_after,used_after,gap_ns,copies_ns\n", file.stream);
     for (size_t i = 0; i < n; i++) {
         (void)fprintf(file.stream, "%" PRIu64 ",%" PRIu64 ",%" PRIu32 ",%" PRIu32 ",%" PRIu32 ",%.0f,%.0f\n",

@@ -10,14 +10,15 @@
  *   buffer     a block as the planner sees it: a size, and the part of the period's circle in which it lives
  *   footprint  bytes of device memory held; ratio = footprint / peak load, 1 is perfect
  *
- * This header reads in the order of use: status and errors, host memory, traces, periods, plans, baselines.
+ * This header reads in the order of use: status and errors, host memory, traces, periods, plans, baselines,
+ * swapping, devices.
  *
  * Conventions, for every function below:
  *   - What can fail returns `neap_status`. Results come last and are written only on success.
  *   - `error` may be NULL; otherwise it receives one line of text when a call fails.
  *   - `memory` may be NULL: the C library's allocator.
  *   - Intervals are half-open. Sizes and offsets are bytes.
- *   - Nothing here prints, exits, or keeps global state. Distinct objects may be used by distinct threads at once.
+ *   - Nothing here prints, exits, or keeps global state (but the text of neap_device_error, by thread). Distinct objects may be used by distinct threads at once.
  *   - The same input, options and seed give the same plan, unless a time limit cut the search short.
  */
 #ifndef NEAP_H
@@ -51,6 +52,8 @@ const char *neap_version(void);
     X(NEAP_TOO_LARGE, "the input exceeds what neap can represent") \
     X(NEAP_NO_PERIOD, "the trace never repeats")                   \
     X(NEAP_NO_PLAN, "no plan within the given capacity was found") \
+    X(NEAP_DEVICE_FULL, "the device has no memory left")           \
+    X(NEAP_DEVICE_FAILED, "the device failed")                     \
     X(NEAP_INTERNAL, "neap found a mistake of its own")
 
 typedef enum neap_status {
@@ -88,19 +91,19 @@ typedef struct neap_trace neap_trace;
 typedef enum neap_event_kind { NEAP_EVENT_MALLOC, NEAP_EVENT_FREE, NEAP_EVENT_EXEC } neap_event_kind;
 typedef enum neap_access_kind { NEAP_ACCESS_READ, NEAP_ACCESS_WRITE, NEAP_ACCESS_UNKNOWN } neap_access_kind;
 
-typedef struct neap_block {
+typedef struct neap_trace_block {
     uint64_t id;           /* the number it has in the file */
     uint64_t bytes;        /* as asked for, not rounded */
     uint64_t fixed_offset; /* where it must stand, or NEAP_NO_OFFSET (placement CSVs only) */
     uint32_t malloc_event; /* index of its malloc, NEAP_NEVER if it was live before the first event */
     uint32_t free_event;   /* index of its free, NEAP_NEVER if it outlives the trace */
-} neap_block;
+} neap_trace_block;
 
 typedef struct neap_event {
     neap_event_kind kind;
     uint32_t subject;    /* malloc, free: index into the blocks; exec: index of its name */
     uint32_t n_accesses; /* exec only */
-    uint32_t reserved;
+    uint32_t stream;     /* exec only: which of the program's streams; 0 where a file does not say */
     uint64_t first_access; /* exec only: index into the accesses */
     uint64_t start_ns;     /* exec only: device time */
     uint64_t duration_ns;  /* exec only */
@@ -128,7 +131,7 @@ void neap_trace_free(neap_trace *trace); /* NULL is allowed */
 
 /* Views into the trace, valid until it is freed. */
 const neap_event *neap_trace_events(const neap_trace *trace, size_t *n_events);
-const neap_block *neap_trace_blocks(const neap_trace *trace, size_t *n_blocks);
+const neap_trace_block *neap_trace_blocks(const neap_trace *trace, size_t *n_blocks);
 const neap_access *neap_trace_accesses(const neap_trace *trace, size_t *n_accesses);
 const char *neap_trace_exec_name(const neap_trace *trace, uint32_t name_index);
 const char *neap_trace_meta(const neap_trace *trace, const char *key); /* NULL where the file has no such key */
@@ -347,6 +350,174 @@ typedef struct neap_sweep_row {
  * footprints, as in the paper's figure. options->method and the limits are not looked at. */
 neap_status neap_swap_sweep(const neap_trace *trace, const neap_swap_options *options, size_t n_rows,
                             const neap_memory *memory, neap_error *error, neap_sweep_row *rows);
+
+/* ---------------------------------------------------------------- devices ---- */
+
+/* A program allocates, frees and executes through a device. neap watches; once the program repeats itself, it plans, and
+ * serves every request from the plan. What the program computes does not change by a bit.
+ *
+ *     neap_open("cpu", &options, NULL, &error, &device);
+ *     neap_malloc(device, bytes, &block);
+ *     neap_exec(device, &work, uses, n_uses);          work.run finds its blocks by neap_data
+ *     neap_free(device, block);
+ *     neap_close(device);
+ *
+ * Every function of this section may be called from several threads at once. */
+typedef struct neap_device neap_device;
+typedef struct neap_block neap_block; /* one allocation on a device; its address never changes */
+
+typedef enum neap_log_level { NEAP_LOG_NONE, NEAP_LOG_WARN, NEAP_LOG_INFO, NEAP_LOG_DEBUG } neap_log_level;
+
+/* One line, without a newline. Called from any thread that uses the device, and from the planner's. It must not call
+ * the device. */
+typedef void neap_log(void *user, neap_log_level level, const char *line);
+
+typedef enum neap_mode {
+    NEAP_MODE_PLAN,  /* the default */
+    NEAP_MODE_PLAIN, /* every block is an allocation of its own, nothing is watched: for comparison */
+} neap_mode;
+
+typedef struct neap_device_options {
+    neap_mode mode;
+    uint64_t limit;     /* bytes of device memory to hold at most; 0: limit_share */
+    double limit_share; /* of the peak load, 0 to 1: holds from the first plan on; 0 with limit 0: no limit */
+    const char *plan_cache; /* folder in which plans are kept from run to run; NULL: $NEAP_PLAN_CACHE, or none */
+    uint64_t min_block;     /* smaller blocks are never swapped by a plan; 0: 1 MiB */
+    double plan_seconds;    /* for planning, beside the program; 0: 2 s */
+    unsigned plan_threads;  /* 0: 1 */
+    unsigned refinements;   /* plans tried on measured iterations, where swapping costs time; 0: 8, UINT_MAX: none */
+    uint64_t seed;
+    neap_log_level log_level; /* 0 with a log function: NEAP_LOG_WARN */
+    neap_log *log;            /* NULL: quiet */
+    void *log_user;
+} neap_device_options;
+
+/* By name: "cpu", "sim:h200-pcie5" (any name that neap_link_find knows), then settings: "cpu:page=64KiB,link=2GB/s".
+ *   page=BYTES     the unit in which memory is mapped (a power of two, 4 KiB at least)
+ *   memory=BYTES   what the device has
+ *   streams=N      of the program, 1 to 16
+ *   link=SPEED     of copies between device and host (cpu: imitated; sim: both ways)
+ * NEAP_BAD_ARGUMENT where there is no such device or setting; the error lists what there is. */
+neap_status neap_open(const char *name, const neap_device_options *options, const neap_memory *memory,
+                      neap_error *error, neap_device **device);
+
+/* Waits for all work, then frees everything, blocks that are still live included. NULL is allowed. */
+void neap_close(neap_device *device);
+
+/* Why the last call of this thread on a device failed: one line; empty where it did not. */
+const char *neap_device_error(void);
+
+/* Blocks are aligned to 512 bytes. Their contents are undefined at first. NEAP_DEVICE_FULL: the device has no room even
+ * with everything else moved to the host; nothing is lost, and the program can go on. 0 bytes: NEAP_BAD_ARGUMENT. */
+neap_status neap_malloc(neap_device *device, uint64_t bytes, neap_block **block);
+
+/* Work that uses the block may still be under way. NULL is allowed. */
+neap_status neap_free(neap_device *device, neap_block *block);
+
+/* The block's address, the same from malloc to free. Only work that names the block may touch it: at any other time
+ * its bytes may be elsewhere. */
+void *neap_data(const neap_block *block);
+uint64_t neap_block_bytes(const neap_block *block);
+
+/* A block that a piece of work touches. NEAP_ACCESS_WRITE: none of its old contents are looked at or kept where they are
+ * not overwritten; one that reads and writes, or writes a part, is NEAP_ACCESS_UNKNOWN. */
+typedef struct neap_use {
+    neap_block *block;
+    neap_access_kind kind;
+} neap_use;
+
+typedef struct neap_work {
+    const char *name;      /* the same for the same kind of work: part of the pattern. One word, no blanks */
+    unsigned stream;       /* 0 to streams - 1: work of one stream runs in order */
+    void (*run)(void *arg); /* on the device's own thread; must not call the device */
+    const void *arg;       /* copied */
+    size_t arg_bytes;      /* at most NEAP_ARG_MAX */
+    uint64_t duration_ns;  /* "sim" only: how long it takes there */
+} neap_work;
+
+#define NEAP_ARG_MAX 512
+
+/* Queues the work and returns. The blocks it uses are on the device while it runs, at their addresses. */
+neap_status neap_exec(neap_device *device, const neap_work *work, const neap_use *uses, size_t n_uses);
+
+/* Work given to `stream` from now on waits for all given to `other` so far. Work of different streams that uses the
+ * same block is the program's to order. */
+neap_status neap_stream_wait(neap_device *device, unsigned stream, unsigned other);
+
+/* Returns when all work given so far is done. */
+neap_status neap_sync(neap_device *device);
+
+/* Copies between host memory and a block, as work named "neap.write" or "neap.read" of stream 0, and waits for it. */
+neap_status neap_write(neap_device *device, neap_block *block, uint64_t offset, const void *from, uint64_t bytes);
+neap_status neap_read(neap_device *device, const neap_block *block, uint64_t offset, void *to, uint64_t bytes);
+
+/* Where a device stands on the way of its data. */
+#define NEAP_STATE_MAP(X)                                                     \
+    X(NEAP_STATE_OBSERVE, "observe", "nothing repeats yet")                   \
+    X(NEAP_STATE_DETECT, "detect", "a period is seen, and being confirmed")   \
+    X(NEAP_STATE_PLAN_SWAPS, "plan swaps", "choosing what leaves when")       \
+    X(NEAP_STATE_PLAN_POOL, "plan pool", "placing, and waiting for a start")  \
+    X(NEAP_STATE_RUN, "run", "every request is served from the plan")         \
+    X(NEAP_STATE_LEAVE, "leave", "off the plan until the next known start")
+
+typedef enum neap_state {
+#define NEAP_STATE_ENUM(name, word, text) name,
+    NEAP_STATE_MAP(NEAP_STATE_ENUM)
+#undef NEAP_STATE_ENUM
+} neap_state;
+
+const char *neap_state_name(neap_state state); /* "plan swaps" */
+
+/* Why a program left its plan. */
+#define NEAP_DEPARTURE_MAP(X)                                           \
+    X(NEAP_DEPARTURE_MALLOC, "an allocation that was not planned")      \
+    X(NEAP_DEPARTURE_SIZE, "an allocation of another size")             \
+    X(NEAP_DEPARTURE_FREE, "a free that was not planned")               \
+    X(NEAP_DEPARTURE_EXEC, "work that was not planned")                 \
+    X(NEAP_DEPARTURE_USES, "work on other blocks than planned")         \
+    X(NEAP_DEPARTURE_ABSENT, "work on a block that is not there")       \
+    X(NEAP_DEPARTURE_STREAM, "work on another stream than planned")     \
+    X(NEAP_DEPARTURE_FAILED, "a copy or an allocation of the device failed")
+
+typedef enum neap_departure {
+#define NEAP_DEPARTURE_ENUM(name, text) name,
+    NEAP_DEPARTURE_MAP(NEAP_DEPARTURE_ENUM)
+#undef NEAP_DEPARTURE_ENUM
+    NEAP_N_DEPARTURES,
+} neap_departure;
+
+const char *neap_departure_text(neap_departure departure);
+
+typedef struct neap_stats {
+    neap_state state;
+    uint64_t limit;       /* bytes, raised where it had to be; 0: none (yet) */
+    uint64_t live;        /* bytes of live blocks, as asked for */
+    uint64_t held;        /* bytes of device memory held now */
+    uint64_t peak_live;   /* the most there ever was */
+    uint64_t peak_held;
+    uint64_t peak_load;   /* of an iteration, as planned from: sizes rounded up to 512 */
+    uint64_t footprint;   /* the most that was held since the first plan became active; 0: none has */
+    uint64_t planned_footprint; /* of the plan that is active, or was last */
+    uint64_t bytes_out;   /* copied to the host so far */
+    uint64_t bytes_in;
+    uint64_t host_bytes;  /* host memory held for absent blocks */
+    uint64_t waits;       /* times that the program's work was made to wait for a copy */
+    uint64_t n_events;
+    uint64_t n_iterations; /* served from a plan from begin to end */
+    uint64_t n_patterns;   /* that have a plan */
+    uint64_t departures[NEAP_N_DEPARTURES];
+    uint64_t n_departures;
+    double plan_overhead;  /* as simulated for the active plan */
+    double overhead;       /* measured: the median planned iteration against the undisturbed one; NaN: not known */
+    double iteration_ns;   /* the undisturbed one; 0: not known */
+    uint64_t metadata_bytes; /* of the plans, for each event of their periods */
+    bool plan_was_loaded;  /* from the plan cache */
+} neap_stats;
+
+void neap_get_stats(neap_device *device, neap_stats *stats);
+
+/* What has been recorded since the device was opened or last left a plan for good, as a trace. */
+neap_status neap_device_trace(neap_device *device, const neap_memory *memory, neap_error *error, neap_trace **trace);
 
 #ifdef __cplusplus
 }

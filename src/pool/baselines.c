@@ -78,7 +78,7 @@ static neap_status replay_trace(replay *r, const neap_trace *trace)
 {
     size_t n_blocks;
     size_t n_events;
-    const neap_block *blocks = neap_trace_blocks(trace, &n_blocks);
+    const neap_trace_block *blocks = neap_trace_blocks(trace, &n_blocks);
     const neap_event *events = neap_trace_events(trace, &n_events);
     neap_status status = NEAP_OK;
     for (size_t i = 0; i < n_blocks && status == NEAP_OK; i++) {

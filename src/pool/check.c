@@ -121,6 +121,10 @@ static bool check_places(const np_problem *problem, const uint64_t *offsets, uin
             *result = (np_check_result){.verdict = NP_CHECK_FIXED, .buffer = i};
             return false;
         }
+        if (offsets[i] % buffer->align != 0) {
+            *result = (np_check_result){.verdict = NP_CHECK_ALIGN, .buffer = i};
+            return false;
+        }
         if (offsets[i] > height || buffer->size > height - offsets[i]) {
             *result = (np_check_result){.verdict = NP_CHECK_TOO_HIGH, .buffer = i};
             return false;

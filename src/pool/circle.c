@@ -8,7 +8,7 @@ void np_circle_free(np_circle *circle)
     np_array_free(circle->memory, &circle->buffers);
 }
 
-static neap_status add_buffer(np_circle *circle, const neap_block *block, np_circle_buffer buffer)
+static neap_status add_buffer(np_circle *circle, const neap_trace_block *block, np_circle_buffer buffer)
 {
     uint32_t length = circle->problem.n_times;
     np_piece pieces[2] = {{buffer.begin, buffer.end}};
@@ -29,7 +29,7 @@ static neap_status add_buffer(np_circle *circle, const neap_block *block, np_cir
 static neap_status add_life(np_circle *circle, const np_period *period, uint32_t index)
 {
     const np_life *life = &period->lives.items[index];
-    const neap_block *block = &period->trace->blocks.items[life->block];
+    const neap_trace_block *block = &period->trace->blocks.items[life->block];
     uint64_t round = circle->problem.n_times;
     uint64_t lived = life->end - life->begin;
     neap_status status = NEAP_OK;

@@ -161,11 +161,12 @@ static neap_status place_one(const np_sections *sections, const np_item *item, n
                              uint64_t *offset)
 {
     const np_range *ranges = &sections->ranges.items[item->first_range];
+    np_fitted fitted = {.size = item->size, .align = item->align, .base = sections->base};
     neap_status status = NEAP_OK;
     uint64_t at = item->fixed;
     if (item->fixed == NEAP_NO_OFFSET) {
-        status = rule == NP_FIT_FIRST ? np_occupied_first_fit(occupied, ranges, item->n_ranges, item->size, &at)
-                                      : np_occupied_best_fit(occupied, ranges, item->n_ranges, item->size, &at);
+        status = rule == NP_FIT_FIRST ? np_occupied_first_fit(occupied, ranges, item->n_ranges, &fitted, &at)
+                                      : np_occupied_best_fit(occupied, ranges, item->n_ranges, &fitted, &at);
     }
     if (status == NEAP_OK) {
         status = np_occupied_add(occupied, ranges, item->n_ranges, at, at + item->size);

@@ -225,16 +225,22 @@ static const np_span *span_after(np_occupied *occupied, size_t i, uint64_t at)
     return low < set->n ? &set->spans[low] : NULL;
 }
 
-/* The lowest offset from `from` on at which `size` units are free in all found sets. */
-static uint64_t lowest_free(np_occupied *occupied, uint64_t from, uint64_t size)
+static uint64_t align_up(const np_fitted *fitted, uint64_t at)
+{
+    uint64_t past = fitted->align == 1 ? 0 : (at + fitted->base) % fitted->align;
+    return past == 0 ? at : at + fitted->align - past;
+}
+
+/* The lowest offset from `from` on at which the units are free in all found sets. */
+static uint64_t lowest_free(np_occupied *occupied, uint64_t from, const np_fitted *fitted)
 {
     size_t n_agreeing = 0;
-    uint64_t at = from;
+    uint64_t at = align_up(fitted, from);
     for (size_t i = 0; n_agreeing < occupied->found.n; i = i + 1 < occupied->found.n ? i + 1 : 0) {
         const np_span *span = span_after(occupied, i, at);
         n_agreeing++;
-        while (span && span->begin < at + size) {
-            at = span->end;
+        while (span && span->begin < at + fitted->size) {
+            at = align_up(fitted, span->end);
             n_agreeing = 1;
             span = span_after(occupied, i, at);
         }
@@ -242,18 +248,18 @@ static uint64_t lowest_free(np_occupied *occupied, uint64_t from, uint64_t size)
     return at;
 }
 
-neap_status np_occupied_first_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges, uint64_t size,
-                                  uint64_t *offset)
+neap_status np_occupied_first_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges,
+                                  const np_fitted *fitted, uint64_t *offset)
 {
     neap_status status = find_sets(occupied, ranges, n_ranges);
     if (status == NEAP_OK) {
-        *offset = lowest_free(occupied, 0, size);
+        *offset = lowest_free(occupied, 0, fitted);
     }
     return status;
 }
 
-neap_status np_occupied_best_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges, uint64_t size,
-                                 uint64_t *offset)
+neap_status np_occupied_best_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges,
+                                 const np_fitted *fitted, uint64_t *offset)
 {
     uint64_t best_bytes = UINT64_MAX;
     uint64_t best = 0;
@@ -263,9 +269,9 @@ neap_status np_occupied_best_fit(np_occupied *occupied, const np_range *ranges, 
     if (status != NEAP_OK) {
         return status;
     }
-    while (!last) { /* one hole a round: it begins where `size` units are free, and ends where any set goes on */
+    while (!last) { /* one hole a round: it begins where the units are free, and ends where any set goes on */
         uint64_t end = UINT64_MAX;
-        at = lowest_free(occupied, at, size);
+        at = lowest_free(occupied, at, fitted);
         for (size_t i = 0; i < occupied->found.n; i++) {
             const np_span *span = span_after(occupied, i, at);
             if (span && span->begin < end) {

@@ -41,14 +41,21 @@ void np_occupied_clear(np_occupied *occupied); /* keeps its memory */
 neap_status np_occupied_add(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges, uint64_t begin,
                             uint64_t end);
 
-/* The lowest offset at which `size` units are free in all the ranges. */
-neap_status np_occupied_first_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges, uint64_t size,
-                                  uint64_t *offset);
+/* What is to be fitted in: so many units, at an offset that is a multiple of `align` when counted from `base` below 0. */
+typedef struct np_fitted {
+    uint64_t size;
+    uint64_t align; /* 1: any offset will do */
+    uint64_t base;
+} np_fitted;
 
-/* The lowest of the smallest holes between taken spans that hold `size` units; where there is none, the end of the
- * highest taken span. */
-neap_status np_occupied_best_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges, uint64_t size,
-                                 uint64_t *offset);
+/* The lowest offset at which the units are free in all the ranges. */
+neap_status np_occupied_first_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges,
+                                  const np_fitted *fitted, uint64_t *offset);
+
+/* The lowest of the smallest holes between taken spans that hold it, each counted from the first offset in it that will
+ * do; where there is none, the first above the highest taken span. */
+neap_status np_occupied_best_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges,
+                                 const np_fitted *fitted, uint64_t *offset);
 
 bool np_occupied_is_valid(const np_occupied *occupied);
 

@@ -16,26 +16,39 @@ void np_problem_free(np_problem *problem)
 neap_status np_problem_add(np_problem *problem, uint64_t bytes, uint64_t fixed_bytes, const np_piece *pieces,
                            uint32_t n_pieces)
 {
+    return np_problem_add_aligned(problem, bytes, problem->unit, fixed_bytes, pieces, n_pieces);
+}
+
+static bool pieces_are_valid(const np_problem *problem, const np_piece *pieces, uint32_t n_pieces)
+{
+    for (uint32_t i = 0; i < n_pieces; i++) {
+        if (pieces[i].begin >= pieces[i].end || pieces[i].end > problem->n_times ||
+            (i > 0 && pieces[i].begin < pieces[i - 1].end)) {
+            return false;
+        }
+    }
+    return n_pieces > 0;
+}
+
+neap_status np_problem_add_aligned(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t fixed_bytes,
+                                   const np_piece *pieces, uint32_t n_pieces)
+{
     const neap_memory *memory = problem->memory;
     np_buffer buffer = {.fixed = NEAP_NO_OFFSET, .first_piece = (uint32_t)problem->pieces.n};
     uint64_t rounded;
 
-    if (bytes == 0 || n_pieces == 0 || !np_round_up(bytes, problem->unit, &rounded)) {
+    if (bytes == 0 || align_bytes == 0 || align_bytes % problem->unit != 0 ||
+        !pieces_are_valid(problem, pieces, n_pieces) || !np_round_up(bytes, problem->unit, &rounded)) {
         return NEAP_BAD_ARGUMENT;
     }
+    buffer.align = align_bytes / problem->unit;
     if (fixed_bytes != NEAP_NO_OFFSET) {
-        if (fixed_bytes % problem->unit != 0) {
+        if (fixed_bytes % align_bytes != 0) {
             return NEAP_BAD_ARGUMENT;
         }
         buffer.fixed = fixed_bytes / problem->unit;
         if (buffer.fixed > UINT64_MAX - rounded / problem->unit) {
             return NEAP_TOO_LARGE;
-        }
-    }
-    for (uint32_t i = 0; i < n_pieces; i++) {
-        if (pieces[i].begin >= pieces[i].end || pieces[i].end > problem->n_times ||
-            (i > 0 && pieces[i].begin < pieces[i - 1].end)) {
-            return NEAP_BAD_ARGUMENT;
         }
     }
     if (problem->buffers.n >= NEAP_NEVER - 1 || problem->pieces.n + n_pieces >= NEAP_NEVER - 1) {
@@ -106,10 +119,10 @@ bool np_problem_is_valid(const np_problem *problem)
     }
     for (size_t i = 0; i < problem->buffers.n; i++) {
         const np_buffer *b = &problem->buffers.items[i];
-        if (b->size == 0 || b->n_pieces == 0 || b->first_piece != n_pieces) {
+        if (b->size == 0 || b->align == 0 || b->n_pieces == 0 || b->first_piece != n_pieces) {
             return false;
         }
-        if (b->fixed != NEAP_NO_OFFSET && b->fixed > UINT64_MAX - b->size) {
+        if (b->fixed != NEAP_NO_OFFSET && (b->fixed > UINT64_MAX - b->size || b->fixed % b->align != 0)) {
             return false;
         }
         n_pieces += b->n_pieces;

@@ -4,7 +4,8 @@
  * that lives across the circle's end, more for one with gaps (swapped out in between). Two buffers that live at a common
  * time must not share a byte. One mechanism serves circles and gaps: a buffer with holes in time.
  *
- * Sizes and offsets are in units of the alignment, so that every offset is aligned and every bound is exact. */
+ * Sizes and offsets are in units of the alignment, so that every offset is aligned and every bound is exact. Some buffers
+ * may be asked to stand at multiples of several units: pages, where those can only be mapped whole. */
 #ifndef NP_POOL_PROBLEM_H
 #define NP_POOL_PROBLEM_H
 
@@ -18,6 +19,7 @@ typedef struct np_piece {
 typedef struct np_buffer {
     uint64_t size;        /* units; above 0 */
     uint64_t fixed;       /* units; NEAP_NO_OFFSET: may stand anywhere */
+    uint64_t align;       /* units: its offset is a multiple of this; 1: any */
     uint32_t first_piece; /* its pieces: sorted, disjoint, not touching */
     uint32_t n_pieces;    /* 1 or more */
 } np_buffer;
@@ -37,6 +39,10 @@ void np_problem_free(np_problem *problem);
  * joined). `fixed_bytes` NEAP_NO_OFFSET or a multiple of the unit. */
 neap_status np_problem_add(np_problem *problem, uint64_t bytes, uint64_t fixed_bytes, const np_piece *pieces,
                            uint32_t n_pieces);
+
+/* The same for a buffer whose offset must be a multiple of `align_bytes`, itself a multiple of the unit. */
+neap_status np_problem_add_aligned(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t fixed_bytes,
+                                   const np_piece *pieces, uint32_t n_pieces);
 
 /* The largest sum of sizes alive at one time, and fixed buffers' ends: no placement is lower. Units. */
 neap_status np_problem_load(const np_problem *problem, uint64_t *load);

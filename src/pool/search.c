@@ -430,6 +430,16 @@ neap_status np_search_round(np_search *s)
     return NEAP_OK;
 }
 
+static bool has_aligned(const np_sections *sections, const np_part *part)
+{
+    for (uint32_t i = 0; i < part->n_items; i++) {
+        if (sections->items.items[part->first_item + i].align > 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool has_many_holes(const np_sections *sections, const np_part *part)
 {
     uint32_t n_holed = 0;
@@ -454,7 +464,7 @@ neap_status np_search_create(const np_sections *sections, const np_part *part, c
     s->way = FIRST_WAY;
     s->bound = part->load;
     s->goal = options->goal > part->load ? options->goal : part->load;
-    if (np_skyline_weight(sections, part) > MAX_SKYLINE_WEIGHT) {
+    if (np_skyline_weight(sections, part) > MAX_SKYLINE_WEIGHT || has_aligned(sections, part)) {
         s->first_skyline = N_LANES;
     } else if (part->n_items > MANY_ITEMS || has_many_holes(sections, part)) {
         /* A skyline costs more and more, and gets lost among holes; reordering goes first and is waited for. */

@@ -3,7 +3,7 @@
  * The search goes in rounds of independent attempts on a few threads. The first round is greedy fits in several orders;
  * the rounds after it are skyline searches (skyline.h) that aim at the lower bound at once, by different rules and
  * orders and with growing budgets, one that also proves, and, where a part is too large for skylines, reordered first
- * fits (reorder.h). A round ends when all its attempts have ended or one has reached the goal; the best of the lowest
+ * fits (reorder.h), as where items must stand at multiples of more than a unit, which a skyline knows nothing of. A round ends when all its attempts have ended or one has reached the goal; the best of the lowest
  * number wins. What an attempt does depends on the rounds before and the seed, never on the clock or on the number of
  * threads: the answer is the same every time, unless time runs out. */
 #ifndef NP_POOL_SEARCH_H

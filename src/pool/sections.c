@@ -69,19 +69,62 @@ static void add_ranges(np_sections *sections, const np_problem *problem, const s
     }
 }
 
+/* What all alignments divide, or 0. */
+static uint64_t common_align(const np_problem *problem)
+{
+    uint64_t common = 1;
+    for (size_t i = 0; i < problem->buffers.n; i++) {
+        uint64_t align = problem->buffers.items[i].align;
+        common = align > common ? align : common;
+    }
+    for (size_t i = 0; i < problem->buffers.n; i++) {
+        if (common % problem->buffers.items[i].align != 0) {
+            return 0;
+        }
+    }
+    return common;
+}
+
+/* Buffers that move what stands above them by whole steps of all alignments stand below those that do not. */
+static neap_status set_aside(np_sections *sections, const np_problem *problem, uint64_t common)
+{
+    const neap_memory *memory = sections->memory;
+    size_t n = sections->everywhere.n;
+    uint32_t *sorted = np_memory_alloc(memory, n, sizeof *sorted);
+    size_t at = 0;
+    if (!sorted) {
+        return NEAP_NO_MEMORY;
+    }
+    for (int odd = 0; odd < 2; odd++) {
+        for (size_t i = 0; i < n; i++) {
+            uint64_t size = problem->buffers.items[sections->everywhere.items[i]].size;
+            if ((common == 0 || size % common != 0) == (odd == 1)) {
+                sorted[at++] = sections->everywhere.items[i];
+            }
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        sections->everywhere.items[i] = sorted[i];
+    }
+    np_memory_free(memory, sorted, n, sizeof *sorted);
+    return NEAP_OK;
+}
+
 /* Splits the buffers into those that live everywhere and items, still in the problem's order. */
 static neap_status collect(np_sections *sections, const np_problem *problem, const section_index *index)
 {
     const neap_memory *memory = sections->memory;
+    uint64_t common = common_align(problem);
     if (np_array_reserve(memory, &sections->ranges, problem->pieces.n) != NEAP_OK ||
         np_array_reserve(memory, &sections->items, problem->buffers.n) != NEAP_OK) {
         return NEAP_NO_MEMORY;
     }
     for (uint32_t i = 0; i < problem->buffers.n; i++) {
         const np_buffer *buffer = &problem->buffers.items[i];
-        np_item item = {.size = buffer->size, .fixed = buffer->fixed, .buffer = i};
+        np_item item = {.size = buffer->size, .fixed = buffer->fixed, .align = buffer->align, .buffer = i};
+        bool may_be_set_aside = buffer->align == 1 || (common > 0 && buffer->size % common == 0);
         add_ranges(sections, problem, index, &item);
-        if (item.n_sections == sections->n_sections && !sections->has_fixed) {
+        if (item.n_sections == sections->n_sections && !sections->has_fixed && may_be_set_aside) {
             sections->ranges.n = item.first_range;
             if (np_array_push(memory, &sections->everywhere, i) != NEAP_OK) {
                 return NEAP_NO_MEMORY;
@@ -91,7 +134,7 @@ static neap_status collect(np_sections *sections, const np_problem *problem, con
             sections->items.items[sections->items.n++] = item;
         }
     }
-    return NEAP_OK;
+    return common == 1 ? NEAP_OK : set_aside(sections, problem, common);
 }
 
 static np_range hull(const np_sections *sections, const np_item *item)
@@ -224,7 +267,8 @@ static neap_status check_magnitudes(const np_problem *problem, bool *has_fixed)
     *has_fixed = false;
     for (size_t i = 0; i < problem->buffers.n; i++) {
         const np_buffer *buffer = &problem->buffers.items[i];
-        if (!np_add_u64(total, buffer->size, &total) || total > INT64_MAX / 4) {
+        if (!np_add_u64(total, buffer->size, &total) || !np_add_u64(total, buffer->align - 1, &total) ||
+            total > INT64_MAX / 4) {
             return NEAP_TOO_LARGE;
         }
         if (buffer->fixed != NEAP_NO_OFFSET) {
@@ -285,7 +329,8 @@ bool np_sections_is_valid(const np_sections *sections)
         for (uint32_t i = 0; i < part->n_items; i++) {
             const np_item *item = &sections->items.items[part->first_item + i];
             np_range h = hull(sections, item);
-            if (item->n_ranges == 0 || item->size == 0 || h.begin < part->sections.begin || h.end > section) {
+            if (item->n_ranges == 0 || item->size == 0 || item->align == 0 || h.begin < part->sections.begin ||
+                h.end > section) {
                 return false;
             }
         }

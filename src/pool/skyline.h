@@ -13,7 +13,7 @@
  *
  * Failures carry the stretch of sections that caused them: decisions elsewhere are jumped over (backjumping). States
  * that failed are remembered, so that the same skyline over the same unplaced items is not searched twice (memory).
- * Equal items are tried once (symmetry). Every switch can be turned off without changing the answer, only the time. */
+ * Equal items are tried once (symmetry). Items that must stand at multiples of more than a unit have no place here. Every switch can be turned off without changing the answer, only the time. */
 #ifndef NP_POOL_SKYLINE_H
 #define NP_POOL_SKYLINE_H
 

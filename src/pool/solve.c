@@ -86,8 +86,11 @@ static void free_searches(const np_sections *sections, np_search **searches)
 /* Every part is placed somehow. */
 static neap_status start_searches(solving *s, uint64_t deadline_ns, np_search **searches)
 {
-    np_search_options options = {.goal = s->sections->load, .seed = s->options->seed, .deadline_ns = deadline_ns};
+    uint64_t base = s->sections->base;
+    uint64_t goal = s->options->goal > base ? s->options->goal - base : 0;
+    np_search_options options = {.seed = s->options->seed, .deadline_ns = deadline_ns};
     neap_status status = NEAP_OK;
+    options.goal = goal > s->sections->load ? goal : s->sections->load;
     options.n_threads = s->options->n_threads;
     for (size_t p = 0; p < s->sections->parts.n && status == NEAP_OK; p++) {
         const np_part *part = &s->sections->parts.items[p];

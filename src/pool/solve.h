@@ -7,6 +7,7 @@
 typedef struct np_solve_options {
     neap_solver solver;
     double seconds;
+    uint64_t goal; /* units; a height as low as this is low enough for the search; 0: as low as can be */
     uint64_t seed;
     unsigned n_threads;
     neap_progress *progress; /* heights in bytes */

@@ -11,12 +11,16 @@ static double highest_left(np_windows *windows, uint32_t i, double wait_ns, doub
 {
     double out = windows->link.out;
     double in = windows->link.in;
+    double both = fmax(out, in);
     uint32_t n = np_windows_sweep(windows, i, highest);
     for (uint32_t m = 0; m < n; m++) {
-        const np_left *left = &windows->left[m];
-        highest = fmax(highest, left->out - out * wait_ns);
-        highest = fmax(highest, left->in - in * wait_ns);
-        highest = fmax(highest, left->both - fmax(out, in) * wait_ns);
+        const np_window_left *left = &windows->left[m];
+        double by_out = left->out - out * wait_ns;
+        double by_in = left->in - in * wait_ns;
+        double by_both = left->both - both * wait_ns;
+        highest = by_out > highest ? by_out : highest;
+        highest = by_in > highest ? by_in : highest;
+        highest = by_both > highest ? by_both : highest;
     }
     return highest;
 }

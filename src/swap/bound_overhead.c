@@ -31,6 +31,12 @@ typedef struct place {
     uint32_t before; /* place before it on that path */
 } place;
 
+/* fmax is a call, and looks for NaN. */
+static inline double higher(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 /* ---- the windows that matter ---- */
 
 static neap_status keep(np_windows *windows, double left, double speed, uint32_t begin, uint32_t end, wait_array *kept)
@@ -50,17 +56,17 @@ static neap_status keep_windows(np_windows *windows, uint32_t i, double limit, i
     inner most = {limit, limit};
     neap_status status = NEAP_OK;
     for (uint32_t m = 0; m < n && status == NEAP_OK; m++) {
-        const np_left *left = &windows->left[m];
+        const np_window_left *left = &windows->left[m];
         inner *inside = &inners[i + 1 + m];
         double by_slow = link->out == slow ? left->out : left->in;
-        double by_fast = fmax(left->both, link->out == slow ? left->in : left->out);
-        by_slow = slow == fast ? fmax(by_slow, by_fast) : by_slow;
-        most.slow = fmax(most.slow, inside->slow);
-        most.all = fmax(most.all, inside->all);
+        double by_fast = higher(left->both, link->out == slow ? left->in : left->out);
+        by_slow = slow == fast ? higher(by_slow, by_fast) : by_slow;
+        most.slow = higher(most.slow, inside->slow);
+        most.all = higher(most.all, inside->all);
         if (by_slow > most.slow) {
             status = keep(windows, by_slow, slow, i, i + 1 + m, kept);
             most.slow = by_slow;
-            most.all = fmax(most.all, by_slow);
+            most.all = higher(most.all, by_slow);
         }
         if (by_fast > most.all && status == NEAP_OK) {
             status = keep(windows, by_fast, fast, i, i + 1 + m, kept);

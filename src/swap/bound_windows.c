@@ -123,7 +123,16 @@ static void fill_execs(np_windows *windows)
     double now = 0;
     for (uint32_t k = 0; k < 2 * n; k++) {
         double needed = (double)timeline->needed.items[k % n];
-        windows->execs[k] = (np_window_exec){np_timeline_start(timeline, k), np_timeline_end(timeline, k), needed, 0};
+        np_window_exec *exec = &windows->execs[k];
+        uint32_t before = (k + n - 1) % n;
+        *exec = (np_window_exec){
+            .start_ns = np_timeline_start(timeline, k), .end_ns = np_timeline_end(timeline, k), .needed = needed};
+        exec->ways = windows->link.in * exec->end_ns - windows->link.out * exec->start_ns -
+                     fmin(windows->link.out, windows->link.in) * (exec->end_ns - exec->start_ns);
+        exec->from = windows->from_at[before];
+        exec->from_end = windows->from_at[before + 1];
+        exec->to = windows->to_at[k % n];
+        exec->to_end = windows->to_at[k % n + 1];
         windows->most_needed = fmax(windows->most_needed, needed);
     }
     for (size_t g = 0; g < timeline->gaps.n; g++) { /* changes, until summed up */
@@ -194,10 +203,9 @@ void np_windows_free(np_windows *windows)
 /* Bytes of gaps released by i or later that begin to cover exec k. */
 static double begin_inside(const np_windows *windows, uint32_t i, uint32_t k)
 {
-    uint32_t n = windows->timeline->n_execs;
-    uint32_t from = k - 1 < n ? k - 1 : k - 1 - n;
+    const np_window_exec *exec = &windows->execs[k];
     double bytes = 0;
-    for (uint32_t g = windows->from_at[from]; g < windows->from_at[from + 1]; g++) {
+    for (uint32_t g = exec->from; g < exec->from_end; g++) {
         const np_window_gap *gap = &windows->from[g];
         bytes += gap->written <= k - 1 - i ? gap->bytes : 0;
     }
@@ -208,10 +216,9 @@ static double begin_inside(const np_windows *windows, uint32_t i, uint32_t k)
  * cover i itself are added to *across. */
 static double end_at(np_windows *windows, uint32_t i, uint32_t j, double *across)
 {
-    uint32_t n = windows->timeline->n_execs;
-    uint32_t to = j < n ? j : j - n;
+    const np_window_exec *exec = &windows->execs[j];
     double inside = 0;
-    for (uint32_t g = windows->to_at[to]; g < windows->to_at[to + 1]; g++) {
+    for (uint32_t g = exec->to; g < exec->to_end; g++) {
         const np_window_gap *gap = &windows->to[g];
         if (gap->written <= j - i) {
             inside += gap->bytes;
@@ -245,7 +252,6 @@ uint32_t np_windows_sweep(np_windows *windows, uint32_t i, double enough)
     const np_window_exec *first = &windows->execs[i];
     double out = windows->link.out;
     double in = windows->link.in;
-    double slow = fmin(out, in);
     double inside = 0;                                        /* bytes that cover j, released by i or later */
     double without = first->needed - first->covered;          /* bytes left of i itself as the k of a way in */
     double most = first->needed + (in - out) * first->end_ns; /* what is left were F 0, but for out * e_i - in * s_j */
@@ -256,9 +262,9 @@ uint32_t np_windows_sweep(np_windows *windows, uint32_t i, double enough)
     windows->highest.empty = true;
     for (uint32_t j = i + 1; !none && j <= i + windows->longest; j++) {
         const np_window_exec *exec = &windows->execs[j];
-        double ways = in * exec->end_ns - out * exec->start_ns - slow * (exec->end_ns - exec->start_ns); /* j as k */
+        double ways = exec->ways; /* j as k */
         double rest = out * first->end_ns - in * exec->start_ns;
-        np_left *left = &windows->left[n_filled];
+        np_window_left *left = &windows->left[n_filled];
         double there; /* needed at j, without what was released before i */
         if (j > last_k && most + rest <= enough) {
             break;
@@ -269,7 +275,7 @@ uint32_t np_windows_sweep(np_windows *windows, uint32_t i, double enough)
         left->in = without - in * (exec->start_ns - first->end_ns);
         left->both = windows->highest.empty ? -INFINITY : windows->highest.first + rest;
         append(&windows->highest, j, there + ways);
-        most = fmax(most, exec->needed + ways);
+        most = exec->needed + ways > most ? exec->needed + ways : most; /* fmax is a call */
         n_filled++;
     }
     return n_filled;

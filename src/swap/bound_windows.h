@@ -30,11 +30,11 @@
 
 /* The most bytes left over all k, by kind of window: waits in it lower `out` by link.out a ns, `in` by link.in, `both`
  * by the greater. -INFINITY: there is no such window. */
-typedef struct np_left {
+typedef struct np_window_left {
     double out;
     double in;
     double both;
-} np_left;
+} np_window_left;
 
 typedef struct np_window_gap {
     double bytes;
@@ -49,6 +49,11 @@ typedef struct np_window_exec {
     double end_ns;
     double needed;  /* bytes */
     double covered; /* bytes of all gaps that cover it */
+    double ways;    /* as the k of a window: in * its end - out * its start - the slower * its length */
+    uint32_t from;  /* into `from`: the gaps that begin to cover it, up to from_end */
+    uint32_t from_end;
+    uint32_t to; /* into `to`: the gaps that end at it, up to to_end */
+    uint32_t to_end;
 } np_window_exec;
 
 /* A list of execs k, each above all later ones in value; the others stand for the next one in it. */
@@ -74,7 +79,7 @@ typedef struct np_windows {
     uint32_t *from_at;     /* [exec] -> range of `from`: n_execs + 1 entries */
     uint32_t *to_at;
     np_highest highest;
-    np_left *left; /* [m]: of the windows from exec i to i + 1 + m, filled by a sweep */
+    np_window_left *left; /* [m]: of the windows from exec i to i + 1 + m, filled by a sweep */
 } np_windows;
 
 /* NEAP_BAD_ARGUMENT: a speed of the link is not above 0. The timeline must outlive the windows. */

@@ -32,7 +32,9 @@ static neap_status choose_by_mix(const np_swap_task *task, const np_method_optio
     uint32_t n_evaluations = options->n_evaluations ? options->n_evaluations : NP_MIX_EVALUATIONS;
     uint32_t n_swaps = 0;
     np_mix mix = {0};
-    neap_status status = np_mix_scores(task, n_evaluations, options->seed, chosen->swaps.items, &n_swaps, &mix);
+    neap_status status = options->method == NP_METHOD_BO
+                             ? np_mix_scores(task, n_evaluations, options->seed, chosen->swaps.items, &n_swaps, &mix)
+                             : np_mix_by_weights(task, options->weights, chosen->swaps.items, &n_swaps, &mix);
     chosen->swaps.n = n_swaps;
     chosen->simulation = mix.simulation;
     chosen->n_evaluations = mix.n_evaluations;
@@ -45,7 +47,7 @@ static neap_status choose(const np_swap_task *task, const np_method_options *opt
     if (np_array_reserve(chosen->memory, &chosen->swaps, task->candidates->gaps.n + 1) != NEAP_OK) {
         return NEAP_NO_MEMORY;
     }
-    return options->method == NP_METHOD_BO ? choose_by_mix(task, options, chosen)
+    return options->method >= NP_METHOD_BO ? choose_by_mix(task, options, chosen)
                                            : choose_by_score(task, (np_score)options->method, chosen);
 }
 

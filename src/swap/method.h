@@ -1,4 +1,4 @@
-/* method.h: the paper's five ways to choose swaps, from a limit to a simulated plan. */
+/* method.h: the paper's five ways to choose swaps, from a limit to a simulated plan; and mixes made elsewhere. */
 #ifndef NP_SWAP_METHOD_H
 #define NP_SWAP_METHOD_H
 
@@ -9,16 +9,18 @@ typedef enum np_method {
     NP_METHOD_AOA,
     NP_METHOD_WDOA,
     NP_METHOD_SWDOA,
-    NP_METHOD_BO, /* their mix */
+    NP_METHOD_BO,      /* their mix */
+    NP_METHOD_WEIGHTS, /* a mix with given weights */
     NP_N_METHODS
 } np_method;
 
 typedef struct np_method_options {
     np_method method;
-    uint64_t limit;         /* bytes */
-    uint64_t min_bytes;     /* of blocks that are candidates; 0: NP_CANDIDATE_BYTES */
-    uint32_t n_evaluations; /* of the mix; 0: NP_MIX_EVALUATIONS */
-    uint64_t seed;          /* of the mix */
+    uint64_t limit;              /* bytes */
+    uint64_t min_bytes;          /* of blocks that are candidates; 0: NP_CANDIDATE_BYTES */
+    uint32_t n_evaluations;      /* of the mix; 0: NP_MIX_EVALUATIONS */
+    uint64_t seed;               /* of the mix */
+    double weights[NP_N_SCORES]; /* NP_METHOD_WEIGHTS: by np_score, each in [-1, 1] */
 } np_method_options;
 
 typedef struct np_chosen {
@@ -28,7 +30,7 @@ typedef struct np_chosen {
     np_scope scope;           /* of the candidates chosen from */
     uint32_t n_candidates;
     double weights[NP_N_SCORES]; /* by np_score; one of them 1, the others 0, but for a mix */
-    uint32_t n_evaluations;      /* 1 but for a mix */
+    uint32_t n_evaluations;      /* 1 but for a mix that is tuned */
 } np_chosen;
 
 /* NEAP_NO_PLAN: the limit is below the floor (np_bound_floor). */

@@ -167,6 +167,43 @@ static void tear_down(tuning *tune, uint32_t n_evaluations)
     }
 }
 
+/* The score that is alone in the weights, above 0; NP_N_SCORES: there is none. */
+static size_t lone_score(const double *weights)
+{
+    size_t lone = NP_N_SCORES;
+    for (size_t s = 0; s < NP_N_SCORES; s++) {
+        if (weights[s] != 0) {
+            if (weights[s] < 0 || lone < NP_N_SCORES) {
+                return NP_N_SCORES;
+            }
+            lone = s;
+        }
+    }
+    return lone;
+}
+
+neap_status np_mix_by_weights(const np_swap_task *task, const double weights[NP_N_SCORES], np_swap *swaps,
+                              uint32_t *n_swaps, np_mix *mix)
+{
+    tuning tune = {.task = task, .n = task->candidates->gaps.n, .best = swaps};
+    size_t lone = lone_score(weights);
+    np_point point;
+    neap_status status = set_up(&tune, 1);
+    memcpy(point.x, weights, sizeof point.x);
+    if (status == NEAP_OK) {
+        status = find_scores(&tune);
+    }
+    if (status == NEAP_OK) {
+        status = evaluate(&tune, point, lone < NP_N_SCORES ? &tune.scores[lone * tune.n] : mix_by(&tune, &point));
+    }
+    tear_down(&tune, 1);
+    if (status == NEAP_OK) {
+        *mix = tune.mix;
+        *n_swaps = tune.n_best;
+    }
+    return status;
+}
+
 neap_status np_mix_scores(const np_swap_task *task, uint32_t n_evaluations, uint64_t seed, np_swap *swaps,
                           uint32_t *n_swaps, np_mix *mix)
 {

@@ -24,6 +24,10 @@ typedef struct np_mix {
 neap_status np_mix_scores(const np_swap_task *task, uint32_t n_evaluations, uint64_t seed, np_swap *swaps,
                           uint32_t *n_swaps, np_mix *mix);
 
+/* The same with given weights, by np_score, each in [-1, 1]. One weight alone, above 0, is the score as it is. */
+neap_status np_mix_by_weights(const np_swap_task *task, const double weights[NP_N_SCORES], np_swap *swaps,
+                              uint32_t *n_swaps, np_mix *mix);
+
 /* Mean 0 and variance 1, in place; all 0 where they are equal. */
 void np_mix_standardise(double *scores, size_t n);
 

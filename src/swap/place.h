@@ -2,29 +2,74 @@
  *
  * A block's bytes fall into segments that leave and return together; each is a buffer with holes in time, wherever its
  * parts are absent. A swapped block is a view, whose pages need not be neighbours on the device: its segments have places
- * of their own, and long ones are cut up, since small pieces find room more easily. Times are execs. */
+ * of their own, each beginning at a page, and long ones are cut up, since small pieces find room more easily.
+ *
+ * Blocks need their place from first to last use, in execs, as in the bounds; or, with `held`, from malloc to free, in
+ * events: what a program can be run with, since a block's data must not be lost before its free. */
 #ifndef NP_SWAP_PLACE_H
 #define NP_SWAP_PLACE_H
 
 #include "swap/simulate.h"
 
+#define NP_OUTSIDE (UINT64_MAX - 1) /* a persistent life that is kept elsewhere: it has no place, and no swaps */
+
 typedef struct np_place_options {
     double seconds;
-    uint64_t page; /* pieces of a swapped block are multiples of it, but for the last */
+    uint64_t goal; /* bytes; a footprint as low as this is low enough; 0: as low as can be */
+    uint64_t page; /* pieces of a swapped block begin at multiples of it, in the block and on the device */
     uint64_t seed;
     unsigned n_threads;
+    uint64_t views; /* blocks of so many bytes or more are views as swapped ones are, in pieces; 0: swapped ones alone */
+    bool held;             /* times are events; every life of the period has a place, used or not */
+    const uint64_t *fixed; /* with `held`, by life: where its first byte must stand, all in one, swapped or not;
+                            * NEAP_NO_OFFSET: anywhere. NULL: none must. Of persistent lives only; NP_OUTSIDE */
 } np_place_options;
 
 typedef struct np_place_result {
     uint64_t footprint; /* bytes; checked */
     uint64_t load;      /* bytes present at most, by execs */
-    uint64_t bound;     /* no placement of these swaps is lower */
+    uint64_t bound;     /* no placement of these swaps is lower: what was proved on the way */
     size_t n_buffers;
 } np_place_result;
 
-/* The simulator must have simulated just these swaps: their absences are taken from it. */
+/* Bytes [at, at + bytes) of a life's block stand at `offset` of the arena. */
+typedef struct np_placed {
+    uint64_t at;
+    uint64_t bytes; /* of the last segment: rounded up to the alignment */
+    uint64_t offset;
+    uint32_t life;  /* index into the period's lives */
+    uint32_t place; /* 0; 1, 2, ... where a life needs several places (longer than a period) */
+} np_placed;
+
+/* What leaves in a swap: bytes [begin, end) of the block, absent while the execs [absent_from, back_from) run, counted on
+ * as the gap's `to` is. Swaps that free no memory in any exec have none. */
+typedef struct np_left {
+    uint64_t begin;
+    uint64_t end;
+    uint32_t swap; /* index into the swaps */
+    uint32_t absent_from;
+    uint32_t back_from;
+} np_left;
+
+typedef struct np_layout {
+    const neap_memory *memory;
+    uint64_t footprint;         /* bytes */
+    np_array(np_placed) placed; /* by life, then place, then `at` */
+    np_array(np_left) left;     /* by swap */
+} np_layout;
+
+/* A bound that is often higher: the heaviest set found of buffers that pairwise meet (pool/clique.h). For one answer, not
+ * for many trials: it takes its time. Arguments as below. */
+neap_status np_place_bound(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
+                           uint32_t n_swaps, const np_place_options *options, uint64_t *bound);
+
+void np_layout_free(np_layout *layout);
+
+/* The simulator must have simulated just these swaps: their absences are taken from it. `layout` may be NULL; otherwise
+ * it is made, and `held` must be set. A hole in time covers, in events, all after the exec before absent_from up to the
+ * exec back_from, both left out. */
 neap_status np_place_swaps(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
                            uint32_t n_swaps, const np_place_options *options, neap_error *error,
-                           np_place_result *result);
+                           np_place_result *result, np_layout *layout);
 
 #endif

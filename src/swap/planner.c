@@ -6,15 +6,18 @@
 #include "swap/method.h"
 #include "swap/stall.h"
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { PARTS = 200, FILL_TRIALS = 8, MAX_LOWERINGS = 24, MAX_RAISINGS = 24, BISECTIONS = 6 };
 
 #define PLACE_SECONDS 0.15
-#define QUICK_PLACE_SECONDS 0.02 /* for the paper's scores, which are there to compare with */
+#define QUICK_PLACE_SECONDS 0.01 /* for the paper's scores, which are there to compare with */
 
 void np_judged_free(np_judged *judged, const neap_memory *memory)
 {
     np_array_free(memory, &judged->swaps);
+    np_layout_free(&judged->layout);
 }
 
 static uint64_t highest_need(const np_timeline *timeline)
@@ -31,19 +34,69 @@ static bool is_late(const np_planner *planner)
     return np_clock_ns() > planner->deadline_ns;
 }
 
-/* Simulates and places. A limit below UINT64_MAX is held in the simulation. */
-static neap_status judge(np_planner *planner, uint64_t limit, double seconds, np_judged *judged)
+static np_place_options place_options(const np_planner *planner, double seconds, uint64_t goal)
 {
-    np_place_options options = {
-        .seconds = seconds, .page = planner->page, .seed = planner->seed, .n_threads = planner->n_threads};
+    return (np_place_options){.seconds = seconds,
+                              .goal = goal,
+                              .page = planner->page,
+                              .seed = planner->seed,
+                              .n_threads = planner->n_threads,
+                              .views = getenv("VIEWS") ? (uint64_t)atoi(getenv("VIEWS")) : 0,
+                              .held = planner->held,
+                              .fixed = planner->fixed};
+}
+
+static neap_status place(np_planner *planner, double seconds, uint64_t goal, np_judged *judged)
+{
+    np_place_options options = place_options(planner, seconds, goal);
+    np_layout_free(&judged->layout);
+    return np_place_swaps(planner->timeline, planner->simulator, judged->swaps.items, (uint32_t)judged->swaps.n,
+                          &options, planner->error, &judged->place, planner->held ? &judged->layout : NULL);
+}
+
+/* Simulates and places. A limit below UINT64_MAX is held in the simulation. A footprint at or below `goal` will do. */
+static neap_status judge(np_planner *planner, uint64_t limit, double seconds, uint64_t goal, np_judged *judged)
+{
     uint32_t n = (uint32_t)judged->swaps.n;
     neap_status status = np_simulate(planner->simulator, limit, judged->swaps.items, n, &judged->simulation);
+    judged->limit = limit;
     if (status != NEAP_OK || !judged->simulation.possible) {
         judged->place = (np_place_result){.footprint = UINT64_MAX};
         return status;
     }
-    return np_place_swaps(planner->timeline, planner->simulator, judged->swaps.items, n, &options, planner->error,
-                          &judged->place);
+    return place(planner, seconds, goal, judged);
+}
+
+neap_status np_plan_pool(np_planner *planner, double seconds, np_judged *judged)
+{
+    judged->swaps.n = 0;
+    if (!planner->simulator) {
+        judged->simulation = (np_simulation){.possible = true, .period_ns = planner->timeline->period_ns};
+        return place(planner, seconds, 0, judged);
+    }
+    return judge(planner, UINT64_MAX, seconds, 0, judged);
+}
+
+neap_status np_plan_bound(np_planner *planner, np_judged *judged)
+{
+    np_place_options options = place_options(planner, 0, 0);
+    uint32_t n = (uint32_t)judged->swaps.n;
+    np_simulation simulation;
+    uint64_t bound = 0;
+    neap_status status = NEAP_OK;
+    if (judged->place.footprint <= judged->place.bound) {
+        return NEAP_OK;
+    }
+    if (planner->simulator) { /* absences are those of the last simulation */
+        status = np_simulate(planner->simulator, judged->limit, judged->swaps.items, n, &simulation);
+    }
+    if (status == NEAP_OK) {
+        status = np_place_bound(planner->timeline, planner->simulator, judged->swaps.items, n, &options, &bound);
+    }
+    if (status == NEAP_OK && bound > judged->place.bound) {
+        judged->place.bound = bound;
+    }
+    return status;
 }
 
 /* Keeps the better of two in *best. */
@@ -105,7 +158,7 @@ static neap_status without_overhead(np_planner *planner, np_judged *best, uint64
         status = fill_to(planner, 0, noise, seed, best, &lowest);
     }
     if (status == NEAP_OK) {
-        status = judge(planner, UINT64_MAX, PLACE_SECONDS, best);
+        status = judge(planner, UINT64_MAX, PLACE_SECONDS, 0, best);
     }
     reach = status == NEAP_OK ? best->place.footprint : 0;
     *lowest_peak = status == NEAP_OK ? best->simulation.peak : 0; /* simulated, not only planned */
@@ -115,7 +168,7 @@ static neap_status without_overhead(np_planner *planner, np_judged *best, uint64
         uint64_t peak;
         status = fill_to(planner, target, i < 6 ? noise : 0.4, i < 6 ? seed : planner->seed + i, &trial, &peak);
         if (status == NEAP_OK && peak < best->place.footprint) {
-            status = judge(planner, UINT64_MAX, PLACE_SECONDS, &trial);
+            status = judge(planner, UINT64_MAX, PLACE_SECONDS, 0, &trial);
             if (status == NEAP_OK && trial.place.footprint < best->place.footprint) {
                 keep(best, &trial);
             }
@@ -172,13 +225,18 @@ neap_status np_plan_without_overhead(np_planner *planner, double overhead, np_ju
 
 /* ---- under a limit ---- */
 
-static neap_status by_paper(np_planner *planner, np_method method, uint64_t limit, np_swap_array *swaps,
-                            np_simulation *simulation, bool *found)
+/* `weights` of NP_METHOD_WEIGHTS, else NULL. */
+static neap_status by_paper(np_planner *planner, np_method method, const double *weights, uint64_t limit,
+                            np_swap_array *swaps, np_simulation *simulation, bool *found)
 {
     np_method_options options = {
         .method = method, .limit = limit, .min_bytes = planner->min_block, .seed = planner->seed};
     np_chosen chosen;
-    neap_status status = np_swap_by_method(planner->timeline, &planner->link, &options, &chosen);
+    neap_status status;
+    if (weights) {
+        memcpy(options.weights, weights, sizeof options.weights);
+    }
+    status = np_swap_by_method(planner->timeline, &planner->link, &options, &chosen);
     *found = false;
     if (status == NEAP_NO_PLAN) {
         return NEAP_OK;
@@ -232,13 +290,13 @@ neap_status np_plan_load(np_planner *planner, neap_swap_method method, uint64_t 
     neap_status status;
 
     if (method != NEAP_SWAP_SEARCH) {
-        return by_paper(planner, paper_method(method), limit, swaps, simulation, found);
+        return by_paper(planner, paper_method(method), NULL, limit, swaps, simulation, found);
     }
     options.seed = planner->seed;
     options.deadline_ns = now + (planner->deadline_ns > now ? (planner->deadline_ns - now) / 6 : 0);
     status = np_stall_search(planner->timeline, &planner->link, &options, swaps, simulation, found);
     if (status == NEAP_OK && (!*found || simulation->overhead > 0)) { /* never worse than the mix */
-        status = by_paper(planner, NP_METHOD_BO, limit, &other, &other_simulation, &other_found);
+        status = by_paper(planner, NP_METHOD_BO, NULL, limit, &other, &other_simulation, &other_found);
     }
     if (status == NEAP_OK && other_found && (!*found || other_simulation.overhead < simulation->overhead)) {
         np_swap_array old = *swaps;
@@ -251,24 +309,33 @@ neap_status np_plan_load(np_planner *planner, neap_swap_method method, uint64_t 
     return status;
 }
 
+/* How swaps are chosen for a load. */
+typedef struct chooser {
+    neap_swap_method method;
+    const double *weights; /* of a mix of the paper's scores; NULL: by the method */
+} chooser;
+
 /* Plans for a load of at most `aim` and places it. *fits: the footprint, too, is within the limit. */
-static neap_status plan_aim(np_planner *planner, neap_swap_method method, uint64_t aim, uint64_t limit,
-                            np_judged *trial, bool *fits)
+static neap_status plan_aim(np_planner *planner, const chooser *by, uint64_t aim, uint64_t limit, np_judged *trial,
+                            bool *fits)
 {
     bool found;
-    neap_status status = np_plan_load(planner, method, aim, &trial->swaps, &trial->simulation, &found);
+    bool is_search = !by->weights && by->method == NEAP_SWAP_SEARCH;
+    neap_status status =
+        by->weights ? by_paper(planner, NP_METHOD_WEIGHTS, by->weights, aim, &trial->swaps, &trial->simulation, &found)
+                    : np_plan_load(planner, by->method, aim, &trial->swaps, &trial->simulation, &found);
     *fits = false;
     if (status != NEAP_OK || !found) {
         trial->place = (np_place_result){.footprint = UINT64_MAX};
         return status;
     }
-    status = judge(planner, aim, method == NEAP_SWAP_SEARCH ? PLACE_SECONDS : QUICK_PLACE_SECONDS, trial);
+    status = judge(planner, aim, is_search ? PLACE_SECONDS : QUICK_PLACE_SECONDS, limit, trial);
     *fits = status == NEAP_OK && trial->place.footprint <= limit;
     return status;
 }
 
 /* Lowers the aim until the footprint fits. *aim is then the highest tried that did, *missed the lowest that did not. */
-static neap_status first_fit_below(np_planner *planner, neap_swap_method method, uint64_t limit, uint64_t floor,
+static neap_status first_fit_below(np_planner *planner, const chooser *by, uint64_t limit, uint64_t floor,
                                    np_judged *best, uint64_t *aim, uint64_t *missed)
 {
     neap_status status = NEAP_OK;
@@ -277,7 +344,7 @@ static neap_status first_fit_below(np_planner *planner, neap_swap_method method,
         bool fits;
         uint64_t over;
         uint64_t step;
-        status = plan_aim(planner, method, *aim, limit, best, &fits);
+        status = plan_aim(planner, by, *aim, limit, best, &fits);
         if (status != NEAP_OK || fits) {
             return status;
         }
@@ -294,7 +361,7 @@ static neap_status first_fit_below(np_planner *planner, neap_swap_method method,
 
 /* The load is planned lower and lower until the footprint is within the limit as well; then higher again, by halving and
  * with other seeds, as long as there is time: a higher load costs less. */
-neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, uint64_t limit, np_judged *best)
+static neap_status within_limit(np_planner *planner, const chooser *by, uint64_t limit, np_judged *best)
 {
     const np_planner before = *planner;
     np_judged trial = {0};
@@ -303,15 +370,15 @@ neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, u
     np_floor floor;
     neap_status status = np_bound_floor(planner->timeline, &floor);
     if (status == NEAP_OK) {
-        status = first_fit_below(planner, method, limit, floor.bytes, best, &aim, &missed);
+        status = first_fit_below(planner, by, limit, floor.bytes, best, &aim, &missed);
     }
-    for (uint32_t i = 0; i < MAX_RAISINGS && status == NEAP_OK && method == NEAP_SWAP_SEARCH &&
+    for (uint32_t i = 0; i < MAX_RAISINGS && status == NEAP_OK && !by->weights && by->method == NEAP_SWAP_SEARCH &&
                          best->simulation.overhead > 0 && !is_late(planner);
          i++) {
         uint64_t middle = aim + (missed - aim) / 2;
         bool fits;
         planner->seed++;
-        status = plan_aim(planner, method, middle, limit, &trial, &fits);
+        status = plan_aim(planner, by, middle, limit, &trial, &fits);
         if (status != NEAP_OK) {
             break;
         }
@@ -327,4 +394,14 @@ neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, u
     planner->seed = before.seed;
     np_judged_free(&trial, planner->timeline->memory);
     return status;
+}
+
+neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, uint64_t limit, np_judged *best)
+{
+    return within_limit(planner, &(chooser){.method = method}, limit, best);
+}
+
+neap_status np_plan_with_weights(np_planner *planner, const double weights[4], uint64_t limit, np_judged *best)
+{
+    return within_limit(planner, &(chooser){.weights = weights}, limit, best);
 }

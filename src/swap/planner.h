@@ -1,4 +1,7 @@
-/* planner.h: plans with swaps, judged by what they need: simulated time and placed footprint. */
+/* planner.h: plans with swaps, judged by what they need: simulated time and placed footprint.
+ *
+ * For a program that is to be run, `held` is set, here and in the timeline: blocks have their places from malloc to free,
+ * and what is judged comes with its layout (place.h). */
 #ifndef NP_SWAP_PLANNER_H
 #define NP_SWAP_PLANNER_H
 
@@ -8,12 +11,15 @@
 typedef struct np_planner {
     const np_timeline *timeline;
     np_link link;
-    np_simulator *simulator;
+    np_simulator
+        *simulator; /* of the timeline and link; NULL where there are no execs: np_plan_pool alone works then */
     uint64_t min_block;
     uint64_t page;
     uint64_t seed;
     unsigned n_threads;
     uint64_t deadline_ns;
+    bool held;             /* plans have layouts */
+    const uint64_t *fixed; /* see np_place_options */
     neap_error *error;
 } np_planner;
 
@@ -21,7 +27,9 @@ typedef struct np_planner {
 typedef struct np_judged {
     np_swap_array swaps;
     np_simulation simulation;
+    uint64_t limit; /* that the simulation held, in bytes: what `place` and `layout` were made from */
     np_place_result place;
+    np_layout layout; /* of just these swaps, where the planner is `held`; else empty */
 } np_judged;
 
 void np_judged_free(np_judged *judged, const neap_memory *memory);
@@ -30,8 +38,17 @@ void np_judged_free(np_judged *judged, const neap_memory *memory);
  * places not looked at, of the plans without overhead that were tried. */
 neap_status np_plan_without_overhead(np_planner *planner, double overhead, np_judged *best, uint64_t *lowest_peak);
 
+/* No swaps at all: the pool alone, placed in the given time. */
+neap_status np_plan_pool(np_planner *planner, double seconds, np_judged *judged);
+
 /* The plan of least overhead whose footprint is at most `limit`, by a method. NEAP_NO_PLAN: none was found. */
 neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, uint64_t limit, np_judged *best);
+
+/* The same by a mix of the paper's scores, with weights by np_score (score.h), each in [-1, 1]. */
+neap_status np_plan_with_weights(np_planner *planner, const double weights[4], uint64_t limit, np_judged *best);
+
+/* Raises judged->place.bound as far as np_place_bound does. */
+neap_status np_plan_bound(np_planner *planner, np_judged *judged);
 
 /* The least overhead found with the load at or below `limit`, places not looked at; `swaps` is replaced.
  * *found false: there is none. */

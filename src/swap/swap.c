@@ -201,25 +201,41 @@ static neap_status make_plan(const setting *s, const np_judged *judged, neap_swa
     return NEAP_OK;
 }
 
+/* The bounds for unknown directions taken as writes, and for the best possible ones, side by side. */
+typedef struct bounding {
+    const setting *setting;
+    uint64_t limit; /* 0: none */
+    uint64_t peak[2];
+    double overhead_ns[2];
+    neap_status status[4];
+} bounding;
+
+static void find_bound(void *user, unsigned index)
+{
+    bounding *b = user;
+    const setting *s = b->setting;
+    const np_timeline *timeline = index % 2 == 0 ? &s->timeline : &s->any;
+    if (index >= 2) {
+        b->status[index] = np_bound_peak(timeline, &s->link, s->options.overhead, &b->peak[index % 2]);
+    } else if (b->limit != 0) {
+        b->status[index] = np_bound_overhead(timeline, &s->link, b->limit, &b->overhead_ns[index % 2]);
+    }
+}
+
 static neap_status find_bounds(const setting *s, neap_swap_summary *summary, bool has_limit)
 {
-    uint64_t peak = 0;
-    double ns = 0;
-    neap_status status = np_bound_peak(&s->timeline, &s->link, s->options.overhead, &peak);
-    summary->bound_peak = (double)peak;
-    if (status == NEAP_OK) {
-        status = np_bound_peak(&s->any, &s->link, s->options.overhead, &peak);
-        summary->bound_peak_any = (double)peak;
+    bounding b = {.setting = s, .limit = has_limit ? summary->limit : 0};
+    np_parallel_for(s->options.n_threads, 4, find_bound, &b);
+    for (unsigned i = 0; i < 4; i++) {
+        if (b.status[i] != NEAP_OK) {
+            return b.status[i];
+        }
     }
-    if (status == NEAP_OK && has_limit) {
-        status = np_bound_overhead(&s->timeline, &s->link, summary->limit, &ns);
-        summary->bound_overhead = ns / s->timeline.period_ns;
-    }
-    if (status == NEAP_OK && has_limit) {
-        status = np_bound_overhead(&s->any, &s->link, summary->limit, &ns);
-        summary->bound_overhead_any = ns / s->timeline.period_ns;
-    }
-    return status;
+    summary->bound_peak = (double)b.peak[0];
+    summary->bound_peak_any = (double)b.peak[1];
+    summary->bound_overhead = b.overhead_ns[0] / s->timeline.period_ns;
+    summary->bound_overhead_any = b.overhead_ns[1] / s->timeline.period_ns;
+    return NEAP_OK;
 }
 
 static neap_status summarise(const setting *s, const np_judged *judged, uint64_t limit, uint64_t lowest_peak,
@@ -287,6 +303,9 @@ static neap_status plan_swaps(setting *s, neap_swap_plan **plan)
                       (unsigned long long)s->floor.bytes);
     }
     if (status == NEAP_OK) {
+        status = np_plan_bound(&s->planner, &judged);
+    }
+    if (status == NEAP_OK) {
         status = make_plan(s, &judged, &result);
     }
     if (status == NEAP_OK) {
@@ -339,7 +358,7 @@ static neap_status sweep_row(setting *s, double seconds, neap_sweep_row *row)
             status = np_simulate(s->planner.simulator, row->limit, swaps.items, (uint32_t)swaps.n, &simulation);
             if (status == NEAP_OK) {
                 status = np_place_swaps(&s->timeline, s->planner.simulator, swaps.items, (uint32_t)swaps.n, &options,
-                                        s->error, &place);
+                                        s->error, &place, NULL);
             }
             row->footprint = status == NEAP_OK ? place.footprint : 0;
         }

@@ -104,26 +104,78 @@ static void gather_uses(const np_timeline *timeline, np_directions directions, u
     }
 }
 
+/* Execs of the period whose events come before a time of it. */
+static uint32_t execs_before(const np_timeline *timeline, uint32_t time)
+{
+    uint32_t low = 0;
+    uint32_t high = timeline->n_execs;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (timeline->times.items[middle] < time) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The first exec after a life's malloc and the last before its free, counted on. False: there is none in between. Of a
+ * persistent block, exec 0, where the load is lowest. */
+static bool find_ends(const np_timeline *timeline, const np_life *life, uint32_t *first, uint32_t *last)
+{
+    uint32_t length = timeline->period->length;
+    uint32_t laps = life->end / length;
+    uint32_t past = life->persistent ? 1 : execs_before(timeline, life->end - laps * length) + laps * timeline->n_execs;
+    *first = life->persistent ? 0 : execs_before(timeline, life->begin);
+    *last = past - 1;
+    return *first < past;
+}
+
+static neap_status push_use(np_timeline *timeline, np_swap_block *block, np_use use)
+{
+    block->n_uses++;
+    return np_array_push(timeline->memory, &timeline->uses, use);
+}
+
 static neap_status add_block(np_timeline *timeline, uint32_t life_index, const np_use *uses, uint32_t n_uses,
                              np_directions directions)
 {
     const np_life *life = &timeline->period->lives.items[life_index];
-    np_swap_block block = {.life = life_index, .n_uses = n_uses, .persistent = life->persistent};
+    np_swap_block block = {.life = life_index, .persistent = life->persistent};
+    uint32_t first = 0;
+    uint32_t last = 0;
+    bool has_ends = timeline->held && find_ends(timeline, life, &first, &last);
+    neap_status status = NEAP_OK;
+    if (n_uses == 0 && !has_ends) {
+        return NEAP_OK;
+    }
     block.first_use = (uint32_t)timeline->uses.n;
     block.pinned = !life->persistent && life->end - life->begin >= timeline->period->length;
+    if (block.persistent || block.pinned) { /* counted in every exec anyway: it needs a use, no more */
+        has_ends = n_uses == 0;
+        last = first;
+    }
     if (!np_round_up(timeline->period->trace->blocks.items[life->block].bytes, timeline->alignment, &block.bytes)) {
         return NEAP_TOO_LARGE;
     }
-    for (uint32_t i = 0; i < n_uses; i++) {
+    if (has_ends && (n_uses == 0 || uses[0].exec != first)) {
+        status = push_use(timeline, &block, (np_use){.exec = first});
+    }
+    for (uint32_t i = 0; i < n_uses && status == NEAP_OK; i++) {
         np_use use = uses[i];
         if (i == 0 && !life->persistent && directions == NP_DIRECTIONS_ANY) {
             use.writes = true; /* something must have put there what is read later */
         }
-        if (np_array_push(timeline->memory, &timeline->uses, use) != NEAP_OK) {
-            return NEAP_NO_MEMORY;
-        }
+        status = push_use(timeline, &block, use);
     }
-    return np_array_push(timeline->memory, &timeline->blocks, block);
+    if (status == NEAP_OK && has_ends && timeline->uses.items[timeline->uses.n - 1].exec != last) {
+        status = push_use(timeline, &block, (np_use){.exec = last});
+    }
+    if (status == NEAP_OK) {
+        status = np_array_push(timeline->memory, &timeline->blocks, block);
+    }
+    return status;
 }
 
 static neap_status find_blocks(np_timeline *timeline, np_directions directions)
@@ -149,9 +201,7 @@ static neap_status find_blocks(np_timeline *timeline, np_directions directions)
     if (status == NEAP_OK) {
         gather_uses(timeline, directions, counts, at, uses);
         for (uint32_t i = 0; i < n && status == NEAP_OK; i++) {
-            if (counts[i] > 0) {
-                status = add_block(timeline, i, &uses[at[i]], counts[i], directions);
-            }
+            status = add_block(timeline, i, &uses[at[i]], counts[i], directions);
         }
     }
     np_memory_free(memory, counts, n, sizeof *counts);
@@ -251,7 +301,10 @@ static neap_status find_gaps(np_timeline *timeline)
 neap_status np_timeline_make(const np_period *period, const np_timeline_options *options, const neap_memory *memory,
                              np_timeline *timeline)
 {
-    np_timeline made = {.memory = np_memory_or_default(memory), .period = period, .alignment = options->alignment};
+    np_timeline made = {.memory = np_memory_or_default(memory),
+                        .period = period,
+                        .alignment = options->alignment,
+                        .held = options->held};
     neap_status status = np_circle_load(period, options->alignment, &made.peak_load);
     if (status == NEAP_OK) {
         status = find_execs(&made, options->slower);

@@ -7,6 +7,11 @@
  * nothing uses it): before the first use nothing is in it, after the last nobody looks. A *gap* lies between two
  * consecutive uses with at least one exec between them: there the block could be absent.
  *
+ * A program that is run with a plan holds blocks from malloc to free. A timeline that is `held` counts them so: the first
+ * exec after a malloc and the last before the free are uses, though they touch nothing, and what nothing uses at all is
+ * there too. Such uses only read: before the first true use there is nothing to copy out, after the last nothing changed.
+ * Bounds hold for timelines that are not held.
+ *
  * The line of execs goes on from period to period: exec k of the next period is k + n_execs, one period later. */
 #ifndef NP_SWAP_TIMELINE_H
 #define NP_SWAP_TIMELINE_H
@@ -46,6 +51,7 @@ typedef struct np_timeline {
     const neap_memory *memory;
     const np_period *period;
     uint64_t alignment;
+    bool held; /* blocks count from malloc to free */
     uint32_t n_execs;
     double period_ns;
     uint64_t peak_load;        /* bytes, blocks held from malloc to free */
@@ -62,6 +68,7 @@ typedef struct np_timeline_options {
     uint64_t alignment; /* bytes */
     double slower;      /* a GPU this many times slower: scales durations and pauses; 1 as recorded */
     np_directions directions;
+    bool held;
 } np_timeline_options;
 
 /* The period must have one (length above 0) and outlive the timeline. */

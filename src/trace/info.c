@@ -48,7 +48,7 @@ static uint64_t find_peak(const curve *c)
 /* The life of a block when one pass over the trace is all there is: from malloc to free. */
 static np_life life_in_trace(const neap_trace *trace, uint32_t block)
 {
-    const neap_block *b = &trace->blocks.items[block];
+    const neap_trace_block *b = &trace->blocks.items[block];
     np_life life = {block, b->malloc_event, b->free_event, false, NEAP_NEVER, NEAP_NEVER};
     life.persistent = b->malloc_event == NEAP_NEVER && b->free_event == NEAP_NEVER;
     life.begin = b->malloc_event == NEAP_NEVER ? 0 : b->malloc_event;

@@ -56,7 +56,7 @@ static bool is_in_run(const np_period *period, uint32_t event)
 }
 
 /* The block that the period mallocs or frees at a position; NULL where it does neither. */
-static const neap_block *block_at(const np_period *period, uint32_t position, neap_event_kind kind)
+static const neap_trace_block *block_at(const np_period *period, uint32_t position, neap_event_kind kind)
 {
     const neap_event *event = &period->trace->events.items[period->begin + position];
     return event->kind == kind ? &period->trace->blocks.items[event->subject] : NULL;
@@ -104,7 +104,7 @@ static void add_pair(builder *b, uint32_t malloc_at, uint32_t free_at, uint32_t 
 static neap_status pair_by_age(builder *b, uint32_t free_at)
 {
     const np_period *period = b->period;
-    const neap_block *block = block_at(period, free_at, NEAP_EVENT_FREE), *other;
+    const neap_trace_block *block = block_at(period, free_at, NEAP_EVENT_FREE), *other;
     uint32_t position;
     if (!block || b->malloc_of[free_at] != NONE || block->malloc_event == NEAP_NEVER) {
         return NEAP_OK;
@@ -139,7 +139,7 @@ static neap_status find_group(builder *b, uint64_t bytes, uint32_t *index)
 
 static neap_status list_free(builder *b, uint32_t position)
 {
-    const neap_block *block = block_at(b->period, position, NEAP_EVENT_FREE);
+    const neap_trace_block *block = block_at(b->period, position, NEAP_EVENT_FREE);
     uint32_t index;
     group *g;
     neap_status status;
@@ -159,7 +159,7 @@ static neap_status list_free(builder *b, uint32_t position)
 
 static neap_status pair_by_size(builder *b, uint32_t position)
 {
-    const neap_block *block = block_at(b->period, position, NEAP_EVENT_MALLOC);
+    const neap_trace_block *block = block_at(b->period, position, NEAP_EVENT_MALLOC);
     uint32_t index, free_at;
     neap_status status;
     if (!block || b->span[position]) {
@@ -175,17 +175,17 @@ static neap_status pair_by_size(builder *b, uint32_t position)
 }
 
 /* Whether a block from before the run, malloc'd where the pair is, is still to be freed when the run ends. */
-static bool outlives_run(const builder *b, const neap_block *block, uint32_t position)
+static bool outlives_run(const builder *b, const neap_trace_block *block, uint32_t position)
 {
     uint64_t run_end = (uint64_t)b->period->begin + b->period->run_length;
-    const neap_block *other = block_at(b->period, position, NEAP_EVENT_MALLOC);
+    const neap_trace_block *other = block_at(b->period, position, NEAP_EVENT_MALLOC);
     uint32_t age = b->group_of[position] == NONE ? 0 : b->groups.items[b->group_of[position]].age;
     return age && other && other->bytes == block->bytes && block->malloc_event + (uint64_t)age >= run_end &&
            (block->free_event == NEAP_NEVER || block->free_event >= run_end);
 }
 
 /* The position of the paired malloc that the block is an instance of, or NONE. */
-static uint32_t paired_position(const builder *b, const neap_block *block)
+static uint32_t paired_position(const builder *b, const neap_trace_block *block)
 {
     const np_period *period = b->period;
     uint32_t position = NONE;
@@ -200,7 +200,7 @@ static uint32_t paired_position(const builder *b, const neap_block *block)
     return position != NONE && b->group_of[position] != NONE ? position : NONE;
 }
 
-static bool lives_at_origin(const np_period *period, const neap_block *block)
+static bool lives_at_origin(const np_period *period, const neap_trace_block *block)
 {
     return (block->malloc_event == NEAP_NEVER || block->malloc_event < period->origin) &&
            (block->free_event == NEAP_NEVER || block->free_event >= period->origin);
@@ -211,7 +211,7 @@ static void lengthen_pairs(builder *b)
 {
     const np_period *period = b->period;
     for (uint32_t i = 0; i < period->trace->blocks.n; i++) {
-        const neap_block *block = &period->trace->blocks.items[i];
+        const neap_trace_block *block = &period->trace->blocks.items[i];
         uint32_t position = lives_at_origin(period, block) ? paired_position(b, block) : NONE;
         if (position != NONE) {
             b->groups.items[b->group_of[position]].n_members++;
@@ -251,7 +251,7 @@ static neap_status pair_rest(builder *b)
 /* ---------------------------------------------------------------- lives ---- */
 
 /* The position of the malloc in the run that the block is an instance of, or NONE. */
-static uint32_t instance_position(const builder *b, const neap_block *block)
+static uint32_t instance_position(const builder *b, const neap_trace_block *block)
 {
     const np_period *period = b->period;
     uint32_t position;
@@ -280,7 +280,7 @@ static neap_status add_persistent(builder *b, uint32_t *life_of_block)
 {
     np_period *period = b->period;
     for (uint32_t i = 0; i < period->trace->blocks.n; i++) {
-        const neap_block *block = &period->trace->blocks.items[i];
+        const neap_trace_block *block = &period->trace->blocks.items[i];
         bool is_older = block->malloc_event == NEAP_NEVER || block->malloc_event < period->begin;
         life_of_block[i] = NP_LIFE_OTHER;
         if (is_older && lives_at_origin(period, block) && instance_position(b, block) == NONE) {

@@ -43,7 +43,7 @@ static uint32_t span_of(const np_period *period, uint32_t life)
 }
 
 /* Events since the malloc of an instance of a life. One that was there before the first event is known by its free. */
-static uint32_t age_of(const np_period *period, const neap_block *block, uint32_t life, uint32_t event)
+static uint32_t age_of(const np_period *period, const neap_trace_block *block, uint32_t life, uint32_t event)
 {
     if (block->malloc_event != NEAP_NEVER) {
         return event - block->malloc_event;
@@ -53,7 +53,7 @@ static uint32_t age_of(const np_period *period, const neap_block *block, uint32_
 
 static place place_of(const np_period *period, uint32_t event, uint32_t time, neap_access access, uint32_t life)
 {
-    const neap_block *block = &period->trace->blocks.items[access.block];
+    const neap_trace_block *block = &period->trace->blocks.items[access.block];
     place p = {.life = life, .offset = time, .time = time, .next = NONE, .last = event, .kind = access.kind};
     if (life == NP_LIFE_LEAKED) {
         p.offset = event - block->malloc_event;

@@ -8,7 +8,7 @@
 np_step np_trace_step(const neap_trace *trace, uint32_t event)
 {
     const neap_event *e = &trace->events.items[event];
-    const neap_block *block;
+    const neap_trace_block *block;
     uint32_t age;
     if (e->kind == NEAP_EVENT_EXEC) {
         return np_step_of_exec(e->subject);
@@ -93,7 +93,7 @@ static neap_status fill_from_csv(np_period *period)
     }
     period->access_at.n = period->access_at.capacity = (size_t)period->length + 1;
     for (uint32_t i = 0; i < trace->blocks.n; i++) {
-        const neap_block *block = &trace->blocks.items[i];
+        const neap_trace_block *block = &trace->blocks.items[i];
         bool always = block->malloc_event == NEAP_NEVER && block->free_event == NEAP_NEVER;
         np_life life = {i, 0, period->length, always, NEAP_NEVER, NEAP_NEVER};
         life.begin = block->malloc_event == NEAP_NEVER ? 0 : block->malloc_event;

@@ -94,7 +94,7 @@ static neap_status add_block(neap_trace *trace, uint64_t id, uint64_t bytes, uin
     if (found) {
         return NEAP_BAD_INPUT;
     }
-    trace->blocks.items[trace->blocks.n++] = (neap_block){id, bytes, NEAP_NO_OFFSET, malloc_event, NEAP_NEVER};
+    trace->blocks.items[trace->blocks.n++] = (neap_trace_block){id, bytes, NEAP_NO_OFFSET, malloc_event, NEAP_NEVER};
     trace->live_bytes += bytes;
     trace->recent[id & (NP_TRACE_RECENT - 1)] = index;
     return NEAP_OK;
@@ -272,7 +272,7 @@ const neap_event *neap_trace_events(const neap_trace *trace, size_t *n_events)
     return trace->events.items;
 }
 
-const neap_block *neap_trace_blocks(const neap_trace *trace, size_t *n_blocks)
+const neap_trace_block *neap_trace_blocks(const neap_trace *trace, size_t *n_blocks)
 {
     *n_blocks = trace->blocks.n;
     return trace->blocks.items;

@@ -7,7 +7,7 @@
 #include "neap.h"
 
 typedef np_array(neap_event) np_event_array;
-typedef np_array(neap_block) np_block_array;
+typedef np_array(neap_trace_block) np_block_array;
 typedef np_array(neap_access) np_access_array;
 typedef np_array(uint32_t) np_u32_array;
 typedef np_array(char) np_char_array;

@@ -3,20 +3,20 @@
 
 #include "trace/trace.h"
 
-static const neap_block *block_at(const neap_trace *trace, uint32_t index)
+static const neap_trace_block *block_at(const neap_trace *trace, uint32_t index)
 {
     return index < trace->blocks.n ? &trace->blocks.items[index] : NULL;
 }
 
 static bool malloc_is_valid(const neap_trace *trace, uint32_t at, const neap_event *event)
 {
-    const neap_block *block = block_at(trace, event->subject);
+    const neap_trace_block *block = block_at(trace, event->subject);
     return block && block->malloc_event == at;
 }
 
 static bool free_is_valid(const neap_trace *trace, uint32_t at, const neap_event *event)
 {
-    const neap_block *block = block_at(trace, event->subject);
+    const neap_trace_block *block = block_at(trace, event->subject);
     return block && block->free_event == at && (block->malloc_event == NEAP_NEVER || block->malloc_event < at);
 }
 
@@ -28,7 +28,7 @@ static bool exec_is_valid(const neap_trace *trace, uint32_t at, const neap_event
     }
     for (uint32_t i = 0; i < event->n_accesses; i++) {
         const neap_access *access = &trace->accesses.items[event->first_access + i];
-        const neap_block *block = block_at(trace, access->block);
+        const neap_trace_block *block = block_at(trace, access->block);
         if (!block || access->kind > NEAP_ACCESS_UNKNOWN || block->free_event < at ||
             (block->malloc_event != NEAP_NEVER && block->malloc_event > at)) {
             return false;
@@ -90,7 +90,7 @@ static bool blocks_are_valid(const neap_trace *trace)
         return false;
     }
     for (size_t i = 0; i < trace->blocks.n; i++) {
-        const neap_block *block = &trace->blocks.items[i];
+        const neap_trace_block *block = &trace->blocks.items[i];
         bool in_order = last == NEAP_NEVER || (block->malloc_event != NEAP_NEVER && block->malloc_event > last);
         if (block->bytes == 0 || block->bytes > NP_TRACE_BYTES_MAX || !in_order ||
             np_map_get(&trace->block_of_id, block->id) != i || np_trace_find_block(trace, block->id) != i) {
@@ -151,7 +151,7 @@ static bool bytes_are_equal(const void *a, size_t n_a, const void *b, size_t n_b
 #define arrays_are_equal(a, b) bytes_are_equal((a).items, (a).n, (b).items, (b).n, sizeof *(a).items)
 
 /* None of these structures has padding, which is what lets them be compared as bytes. */
-_Static_assert(sizeof(neap_event) == 40 && sizeof(neap_block) == 32 && sizeof(neap_access) == 8, "padding");
+_Static_assert(sizeof(neap_event) == 40 && sizeof(neap_trace_block) == 32 && sizeof(neap_access) == 8, "padding");
 
 bool np_trace_is_equal(const neap_trace *a, const neap_trace *b)
 {

@@ -124,7 +124,7 @@ static void put_exec(writer *w, const neap_trace *trace, const neap_event *event
 
 static void put_event(writer *w, const neap_trace *trace, const neap_event *event)
 {
-    const neap_block *block;
+    const neap_trace_block *block;
     if (event->kind == NEAP_EVENT_EXEC) {
         put_exec(w, trace, event);
         return;

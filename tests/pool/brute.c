@@ -6,6 +6,8 @@
 typedef struct brute {
     uint32_t n;
     uint64_t size[BRUTE_MAX];
+    uint64_t align[BRUTE_MAX];
+    uint64_t base; /* multiples count from so far below 0 */
     uint64_t offset[BRUTE_MAX];
     bool placed[BRUTE_MAX]; /* the fixed ones from the start */
     bool meets[BRUTE_MAX][BRUTE_MAX];
@@ -19,6 +21,9 @@ static uint64_t lowest_free(const brute *b, uint32_t item)
     bool moved = true;
     while (moved) {
         moved = false;
+        while ((at + b->base) % b->align[item] != 0) {
+            at++;
+        }
         for (uint32_t i = 0; i < b->n; i++) {
             if (b->placed[i] && b->meets[item][i] && at < b->offset[i] + b->size[i] &&
                 b->offset[i] < at + b->size[item]) {
@@ -79,6 +84,7 @@ uint64_t brute_optimum(const np_problem *problem)
     for (uint32_t i = 0; i < b.n; i++) {
         const np_buffer *buffer = &problem->buffers.items[i];
         b.size[i] = buffer->size;
+        b.align[i] = buffer->align;
         b.placed[i] = buffer->fixed != NEAP_NO_OFFSET;
         b.offset[i] = b.placed[i] ? buffer->fixed : 0;
         for (uint32_t k = 0; k < b.n; k++) {
@@ -105,10 +111,11 @@ static bool items_meet(const np_sections *sections, const np_item *a, const np_i
 uint64_t brute_part_optimum(const np_sections *sections, const np_part *part)
 {
     const np_item *items = &sections->items.items[part->first_item];
-    brute b = {.n = part->n_items, .enough = part->load};
+    brute b = {.n = part->n_items, .enough = part->load, .base = sections->base};
     ASSERT_LE(part->n_items, BRUTE_MAX);
     for (uint32_t i = 0; i < b.n; i++) {
         b.size[i] = items[i].size;
+        b.align[i] = items[i].align;
         b.placed[i] = items[i].fixed != NEAP_NO_OFFSET;
         b.offset[i] = b.placed[i] ? items[i].fixed : 0;
         for (uint32_t k = 0; k < b.n; k++) {

@@ -72,7 +72,7 @@ static void fix_buffers(np_problem *problem, np_rng *rng, uint32_t n_fixed, uint
     for (uint32_t k = 0; k < 4 * n_fixed && n_fixed > 0; k++) {
         uint32_t i = below(rng, n);
         np_buffer *buffer = &problem->buffers.items[i];
-        uint64_t offset = np_rng_below(rng, 3 * (uint64_t)max_size);
+        uint64_t offset = np_rng_below(rng, 3 * (uint64_t)max_size) / buffer->align * buffer->align;
         bool is_free = buffer->fixed == NEAP_NO_OFFSET;
         for (uint32_t j = 0; j < n && is_free; j++) {
             const np_buffer *other = &problem->buffers.items[j];
@@ -93,6 +93,7 @@ void make_problem(const problem_shape *shape, np_rng *rng, const neap_memory *me
     for (uint32_t i = 0; i < shape->n_buffers; i++) {
         np_piece pieces[MAX_PIECES];
         uint64_t size = 1 + np_rng_below(rng, shape->max_size);
+        uint64_t align = 1;
         uint32_t n = make_pieces(shape, rng, pieces);
         if (i > 0 && i + shape->n_alike >= shape->n_buffers) {
             const np_buffer *like = &problem->buffers.items[below(rng, i)];
@@ -102,7 +103,10 @@ void make_problem(const problem_shape *shape, np_rng *rng, const neap_memory *me
             }
             size = like->size;
         }
-        ASSERT_OK(np_problem_add(problem, size * unit, NEAP_NO_OFFSET, pieces, n));
+        if (shape->max_align > 1 && below(rng, 2)) {
+            align = 2 + below(rng, shape->max_align - 1);
+        }
+        ASSERT_OK(np_problem_add_aligned(problem, size * unit, align * unit, NEAP_NO_OFFSET, pieces, n));
     }
     fix_buffers(problem, rng, shape->n_fixed, shape->max_size);
     ASSERT_TRUE(np_problem_is_valid(problem));
@@ -220,6 +224,9 @@ bool placement_is_right(const np_problem *problem, const uint64_t *offsets, uint
         if (one->fixed != NEAP_NO_OFFSET && one->fixed != offsets[i]) {
             return false;
         }
+        if (offsets[i] % one->align != 0) {
+            return false;
+        }
         *height = offsets[i] + one->size > *height ? offsets[i] + one->size : *height;
         for (uint32_t k = 0; k < i; k++) {
             const np_buffer *two = &problem->buffers.items[k];
@@ -258,6 +265,9 @@ void print_problem(const np_problem *problem)
         for (uint32_t k = 0; k < buffer->n_pieces; k++) {
             np_piece piece = problem->pieces.items[buffer->first_piece + k];
             (void)fprintf(stderr, " [%u, %u)", piece.begin, piece.end);
+        }
+        if (buffer->align > 1) {
+            (void)fprintf(stderr, ", at multiples of %" PRIu64, buffer->align);
         }
         if (buffer->fixed != NEAP_NO_OFFSET) {
             (void)fprintf(stderr, ", fixed at %" PRIu64, buffer->fixed);

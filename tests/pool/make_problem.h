@@ -13,6 +13,7 @@ typedef struct problem_shape {
     uint32_t max_pieces; /* a buffer; 0: one. Half of those with several are lives across the circle's end */
     uint32_t n_fixed;    /* so many are fixed where there is room, in each other's way never */
     uint32_t n_alike;    /* so many are equal to an earlier one */
+    uint32_t max_align;  /* half of them stand at multiples of 2 to so many units; 0: of one */
     uint64_t unit;       /* 0: 1 */
 } problem_shape;
 

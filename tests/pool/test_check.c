@@ -12,9 +12,10 @@ static void place_loosely(const np_problem *problem, np_rng *rng, uint64_t *offs
     uint32_t n = (uint32_t)problem->buffers.n;
     for (uint32_t i = 0; i < n; i++) {
         bool moved = true;
+        uint64_t align = problem->buffers.items[i].align;
         offsets[i] = problem->buffers.items[i].fixed;
         if (offsets[i] == NEAP_NO_OFFSET) {
-            offsets[i] = np_rng_below(rng, 5);
+            offsets[i] = np_rng_below(rng, 5) * align;
         } else {
             continue;
         }
@@ -27,6 +28,7 @@ static void place_loosely(const np_problem *problem, np_rng *rng, uint64_t *offs
                 if (stands && k != i && buffers_meet(problem, i, k) && offsets[i] < at + other->size &&
                     at < offsets[i] + problem->buffers.items[i].size) {
                     offsets[i] = at + other->size + (np_rng_below(rng, 3) == 0);
+                    offsets[i] = (offsets[i] + align - 1) / align * align;
                     moved = true;
                 }
             }
@@ -81,7 +83,7 @@ static void spoil(const np_problem *problem, np_rng *rng, uint64_t *offsets)
 static void test_verdicts_against_all_pairs(void **state)
 {
     const unsigned n_problems = TEST_SANITIZED ? 60 : 600;
-    unsigned n_verdicts[4] = {0};
+    unsigned n_verdicts[NP_CHECK_ALIGN + 1] = {0};
     (void)state;
     for (unsigned seed = 0; seed < n_problems; seed++) {
         np_rng rng = np_rng_make(seed);
@@ -89,6 +91,7 @@ static void test_verdicts_against_all_pairs(void **state)
         uint64_t offsets[MAX_BUFFERS];
         uint64_t height;
         np_problem problem;
+        shape.max_align = seed % 2 ? 0 : 6;
         make_problem(&shape, &rng, NULL, &problem);
         place_loosely(&problem, &rng, offsets);
         ASSERT_TRUE(placement_is_right(&problem, offsets, &height));
@@ -107,6 +110,8 @@ static void test_verdicts_against_all_pairs(void **state)
             } else if (result.verdict == NP_CHECK_FIXED) {
                 const np_buffer *buffer = &problem.buffers.items[result.buffer];
                 ASSERT_TRUE(buffer->fixed != NEAP_NO_OFFSET && buffer->fixed != offsets[result.buffer]);
+            } else if (result.verdict == NP_CHECK_ALIGN) {
+                ASSERT_NE(offsets[result.buffer] % problem.buffers.items[result.buffer].align, 0);
             }
             if (step % 4 == 3) {
                 place_loosely(&problem, &rng, offsets);
@@ -117,6 +122,7 @@ static void test_verdicts_against_all_pairs(void **state)
     ASSERT_GT(n_verdicts[NP_CHECK_RIGHT], n_problems / 2);
     ASSERT_GT(n_verdicts[NP_CHECK_OVERLAP], n_problems / 2);
     ASSERT_GT(n_verdicts[NP_CHECK_FIXED], n_problems / 20);
+    ASSERT_GT(n_verdicts[NP_CHECK_ALIGN], n_problems / 20);
 }
 
 /* Lifetimes and places are half-open: neighbours in time or space may touch. */

@@ -11,7 +11,7 @@ enum { MAX_LIVES = 16 };
 
 /* A period made by hand. */
 typedef struct made {
-    neap_block blocks[MAX_LIVES];
+    neap_trace_block blocks[MAX_LIVES];
     np_life lives[MAX_LIVES];
     neap_trace trace;
     np_period period;
@@ -28,7 +28,7 @@ static void add_life(made *m, uint64_t bytes, uint32_t begin, uint32_t end)
 {
     size_t i = m->trace.blocks.n++;
     m->period.trace = &m->trace;
-    m->blocks[i] = (neap_block){.id = i, .bytes = bytes, .fixed_offset = NEAP_NO_OFFSET};
+    m->blocks[i] = (neap_trace_block){.id = i, .bytes = bytes, .fixed_offset = NEAP_NO_OFFSET};
     m->lives[m->period.lives.n++] = (np_life){.block = (uint32_t)i, .begin = begin, .end = end};
 }
 

@@ -28,28 +28,36 @@ static bool is_free(const table *t, const np_range *ranges, uint32_t n_ranges, u
     return true;
 }
 
-static uint64_t first_fit(const table *t, const np_range *ranges, uint32_t n_ranges, uint64_t size)
+static uint64_t first_fit(const table *t, const np_range *ranges, uint32_t n_ranges, const np_fitted *fitted)
 {
     uint64_t at = 0;
-    while (!is_free(t, ranges, n_ranges, at, size)) {
+    while ((at + fitted->base) % fitted->align != 0 || !is_free(t, ranges, n_ranges, at, fitted->size)) {
         at++;
     }
     return at;
 }
 
-static uint64_t best_fit(const table *t, const np_range *ranges, uint32_t n_ranges, uint64_t size)
+static uint64_t next_aligned(const np_fitted *fitted, uint64_t at)
+{
+    while ((at + fitted->base) % fitted->align != 0) {
+        at++;
+    }
+    return at;
+}
+
+static uint64_t best_fit(const table *t, const np_range *ranges, uint32_t n_ranges, const np_fitted *fitted)
 {
     uint64_t best = UINT64_MAX;
     uint64_t best_bytes = UINT64_MAX;
-    uint64_t begin = 0; /* of the hole */
-    uint64_t top = 0;
+    uint64_t begin = next_aligned(fitted, 0); /* of the hole */
+    uint64_t top = begin;
     for (uint64_t u = 0; u < MAX_UNITS; u++) {
         if (!is_free(t, ranges, n_ranges, u, 1)) {
-            if (u - begin >= size && u - begin < best_bytes) {
+            if (u >= begin + fitted->size && u - begin < best_bytes) {
                 best = begin;
                 best_bytes = u - begin;
             }
-            begin = top = u + 1;
+            begin = top = next_aligned(fitted, u + 1);
         }
     }
     return best == UINT64_MAX ? top : best;
@@ -84,14 +92,18 @@ static void check_random(np_occupied *occupied, np_rng *rng, table *t)
     for (unsigned step = 0; step < 60; step++) {
         np_range ranges[MAX_RANGES];
         uint32_t n = random_ranges(rng, t, ranges);
-        uint64_t size = 1 + np_rng_below(rng, 8);
+        np_fitted fitted = {.size = 1 + np_rng_below(rng, 8), .align = 1, .base = np_rng_below(rng, 9)};
+        uint64_t size = fitted.size;
         uint64_t first = UINT64_MAX;
         uint64_t best = UINT64_MAX;
         uint64_t at;
-        ASSERT_OK(np_occupied_first_fit(occupied, ranges, n, size, &first));
-        ASSERT_EQ(first, first_fit(t, ranges, n, size));
-        ASSERT_OK(np_occupied_best_fit(occupied, ranges, n, size, &best));
-        ASSERT_EQ(best, best_fit(t, ranges, n, size));
+        if (np_rng_below(rng, 2)) {
+            fitted.align = 1 + np_rng_below(rng, 9);
+        }
+        ASSERT_OK(np_occupied_first_fit(occupied, ranges, n, &fitted, &first));
+        ASSERT_EQ(first, first_fit(t, ranges, n, &fitted));
+        ASSERT_OK(np_occupied_best_fit(occupied, ranges, n, &fitted, &best));
+        ASSERT_EQ(best, best_fit(t, ranges, n, &fitted));
         at = np_rng_below(rng, 2) ? first : best;
         if (np_rng_below(rng, 4) == 0) { /* anywhere: that leaves holes of all sizes */
             at = np_rng_below(rng, 60);
@@ -127,17 +139,22 @@ static void test_offsets_may_be_large(void **state)
 {
     const np_range all = {0, 3};
     const uint64_t far = (uint64_t)1 << 60;
+    const np_fitted as_large = {.size = far, .align = 1}, larger = {.size = far + 1, .align = 1};
+    const np_fitted aligned = {.size = 1, .align = 3, .base = 1};
     np_occupied occupied;
     uint64_t at = 0;
     (void)state;
     ASSERT_OK(np_occupied_init(&occupied, NULL, all));
     ASSERT_OK(np_occupied_add(&occupied, &all, 1, far, 2 * far));
-    ASSERT_OK(np_occupied_first_fit(&occupied, &all, 1, far, &at));
+    ASSERT_OK(np_occupied_first_fit(&occupied, &all, 1, &as_large, &at));
     ASSERT_EQ(at, 0);
-    ASSERT_OK(np_occupied_first_fit(&occupied, &all, 1, far + 1, &at));
+    ASSERT_OK(np_occupied_first_fit(&occupied, &all, 1, &larger, &at));
     ASSERT_EQ(at, 2 * far);
-    ASSERT_OK(np_occupied_best_fit(&occupied, &all, 1, far + 1, &at));
+    ASSERT_OK(np_occupied_best_fit(&occupied, &all, 1, &larger, &at));
     ASSERT_EQ(at, 2 * far);
+    ASSERT_OK(np_occupied_add(&occupied, &all, 1, 0, far));
+    ASSERT_OK(np_occupied_first_fit(&occupied, &all, 1, &aligned, &at));
+    ASSERT_EQ(at, 2 * far); /* 2^61 + 1 is a multiple of 3 */
     np_occupied_free(&occupied);
 }
 
@@ -170,7 +187,7 @@ static neap_status add_and_ask(const neap_memory *memory, void *user)
         np_range ranges[MAX_RANGES];
         uint32_t n = random_ranges(&rng, &t, ranges);
         uint64_t at;
-        status = np_occupied_best_fit(&occupied, ranges, n, 3, &at);
+        status = np_occupied_best_fit(&occupied, ranges, n, &(np_fitted){.size = 3, .align = 2}, &at);
         if (status == NEAP_OK) {
             status = np_occupied_add(&occupied, ranges, n, at, at + 3);
         }

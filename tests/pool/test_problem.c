@@ -103,6 +103,30 @@ static void test_sums_that_overflow_are_refused(void **state)
     np_problem_free(&problem);
 }
 
+static void test_alignment_is_kept(void **state)
+{
+    np_problem problem;
+    (void)state;
+    np_problem_init(&problem, NULL, 4, 10);
+    ASSERT_OK(np_problem_add(&problem, 4, NEAP_NO_OFFSET, whole, 1));
+    ASSERT_OK(np_problem_add_aligned(&problem, 4, 12, NEAP_NO_OFFSET, whole, 1));
+    ASSERT_OK(np_problem_add_aligned(&problem, 4, 12, 24, whole, 1));
+    ASSERT_EQ(problem.buffers.items[0].align, 1);
+    ASSERT_EQ(problem.buffers.items[1].align, 3);
+    ASSERT_EQ(problem.buffers.items[2].fixed, 6);
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT, np_problem_add_aligned(&problem, 4, 12, 8, whole, 1));
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT, np_problem_add_aligned(&problem, 4, 6, NEAP_NO_OFFSET, whole, 1));
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT, np_problem_add_aligned(&problem, 4, 0, NEAP_NO_OFFSET, whole, 1));
+    ASSERT_EQ(problem.buffers.n, 3);
+    ASSERT_TRUE(np_problem_is_valid(&problem));
+    problem.buffers.items[2].align = 4;
+    ASSERT_FALSE(np_problem_is_valid(&problem));
+    problem.buffers.items[2].align = 3;
+    problem.buffers.items[1].align = 0;
+    ASSERT_FALSE(np_problem_is_valid(&problem));
+    np_problem_free(&problem);
+}
+
 static void test_validity_sees_damage(void **state)
 {
     const np_piece pieces[] = {{0, 2}, {5, 6}};
@@ -157,8 +181,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_are_rounded_up_to_units),  cmocka_unit_test(test_touching_pieces_are_joined),
         cmocka_unit_test(test_what_makes_no_sense_is_refused), cmocka_unit_test(test_load),
-        cmocka_unit_test(test_sums_that_overflow_are_refused), cmocka_unit_test(test_validity_sees_damage),
-        cmocka_unit_test(test_every_failure_is_reported),
+        cmocka_unit_test(test_sums_that_overflow_are_refused), cmocka_unit_test(test_alignment_is_kept),
+        cmocka_unit_test(test_validity_sees_damage),           cmocka_unit_test(test_every_failure_is_reported),
     };
     return cmocka_run_group_tests_name("pool/problem", tests, NULL, NULL);
 }

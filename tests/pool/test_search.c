@@ -61,6 +61,46 @@ static void test_small_parts_are_solved_with_proof(void **state)
     }
 }
 
+/* No bound of a part with aligned items is above its optimum, nothing is below, and most are solved. */
+static void test_aligned_parts_are_bounded(void **state)
+{
+    const unsigned n_problems = TEST_SANITIZED ? 60 : 500;
+    unsigned n_parts = 0, n_solved = 0;
+    (void)state;
+    for (unsigned seed = 0; seed < n_problems; seed++) {
+        np_rng rng = np_rng_make(seed + 300000);
+        problem_shape shape = random_shape(&rng, 8);
+        np_problem problem;
+        np_sections sections;
+        shape.max_align = 4;
+        make_problem(&shape, &rng, NULL, &problem);
+        ASSERT_OK(np_sections_make(&problem, &sections));
+        for (size_t p = 0; p < sections.parts.n; p++) {
+            const np_part *part = &sections.parts.items[p];
+            uint64_t optimum = brute_part_optimum(&sections, part);
+            np_search_options options = options_of(0, seed, 1);
+            uint64_t offsets[MAX_BUFFERS];
+            np_search *search;
+            ASSERT_OK(np_search_create(&sections, part, &options, offsets, &search));
+            for (unsigned round = 0; round < 3 && !np_search_is_done(search); round++) {
+                ASSERT_OK(np_search_round(search));
+                ASSERT_LE(np_search_bound(search), optimum);
+                ASSERT_GE(np_search_height(search), optimum);
+            }
+            for (uint32_t i = 0; i < part->n_items; i++) {
+                const np_item *item = &sections.items.items[part->first_item + i];
+                ASSERT_EQ((sections.base + offsets[i]) % item->align, 0);
+            }
+            n_parts++;
+            n_solved += np_search_height(search) == optimum;
+            np_search_free(search);
+        }
+        np_sections_free(&sections);
+        np_problem_free(&problem);
+    }
+    ASSERT_GT(n_solved, n_parts - n_parts / 20);
+}
+
 /* A goal above what is possible ends the search early, and nothing is claimed then. */
 static void test_a_goal_is_low_enough(void **state)
 {
@@ -191,8 +231,11 @@ static void test_every_failure_is_reported(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_parts_are_solved_with_proof), cmocka_unit_test(test_a_goal_is_low_enough),
-        cmocka_unit_test(test_threads_do_not_change_the_answer),  cmocka_unit_test(test_a_deadline_leaves_a_placement),
+        cmocka_unit_test(test_small_parts_are_solved_with_proof),
+        cmocka_unit_test(test_aligned_parts_are_bounded),
+        cmocka_unit_test(test_a_goal_is_low_enough),
+        cmocka_unit_test(test_threads_do_not_change_the_answer),
+        cmocka_unit_test(test_a_deadline_leaves_a_placement),
         cmocka_unit_test(test_every_failure_is_reported),
     };
     return cmocka_run_group_tests_name("pool/search", tests, NULL, NULL);

@@ -41,6 +41,7 @@ static void check_pairs(const np_problem *problem, const np_sections *sections)
         ASSERT_TRUE(item_of[item->buffer] == NULL);
         ASSERT_EQ(item->size, problem->buffers.items[item->buffer].size);
         ASSERT_EQ(item->fixed, problem->buffers.items[item->buffer].fixed);
+        ASSERT_EQ(item->align, problem->buffers.items[item->buffer].align);
         item_of[item->buffer] = item;
     }
     for (uint32_t i = 0; i < problem->buffers.n; i++) {
@@ -127,6 +128,7 @@ static void test_random_problems(void **state)
         problem_shape shape = random_shape(&rng, seed % 2 ? 8 : MAX_BUFFERS);
         np_problem problem;
         np_sections sections;
+        shape.max_align = seed % 3 ? 0 : 4;
         make_problem(&shape, &rng, NULL, &problem);
         ASSERT_OK(np_sections_make(&problem, &sections));
         ASSERT_TRUE(np_sections_is_valid(&sections));
@@ -164,6 +166,44 @@ static void test_parts_have_the_optimum_of_the_whole(void **state)
         np_sections_free(&sections);
         np_problem_free(&problem);
     }
+}
+
+/* What is set aside costs less than a step of the others' alignment; where its sizes are such steps, nothing. */
+static void test_what_is_set_aside_keeps_others_aligned(void **state)
+{
+    const unsigned n_problems = TEST_SANITIZED ? 60 : 500;
+    unsigned n_aside = 0;
+    (void)state;
+    for (unsigned seed = 0; seed < n_problems; seed++) {
+        np_rng rng = np_rng_make(seed + 200000);
+        problem_shape shape = random_shape(&rng, 7);
+        uint64_t align = 2 + np_rng_below(&rng, 3);
+        bool all_multiples = seed % 2 == 0;
+        np_problem problem;
+        np_sections sections;
+        uint64_t highest = 0;
+        uint64_t optimum;
+        shape.n_fixed = 0;
+        shape.longest = 0;
+        make_problem(&shape, &rng, NULL, &problem);
+        for (uint32_t i = 0; i < problem.buffers.n; i++) {
+            np_buffer *buffer = &problem.buffers.items[i];
+            buffer->align = np_rng_below(&rng, 2) ? align : 1;
+            buffer->size *= all_multiples || buffer->align > 1 ? align : 1;
+        }
+        ASSERT_OK(np_sections_make(&problem, &sections));
+        for (size_t p = 0; p < sections.parts.n; p++) {
+            uint64_t of_part = brute_part_optimum(&sections, &sections.parts.items[p]);
+            highest = of_part > highest ? of_part : highest;
+        }
+        optimum = brute_optimum(&problem);
+        ASSERT_GE(sections.base + highest, optimum);
+        ASSERT_LT(sections.base + highest, optimum + (all_multiples ? 1 : align));
+        n_aside += sections.everywhere.n > 0 && sections.items.n > 0;
+        np_sections_free(&sections);
+        np_problem_free(&problem);
+    }
+    ASSERT_GT(n_aside, n_problems / 20);
 }
 
 /* Times without a begin before an end add no section. */
@@ -246,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_problems),
         cmocka_unit_test(test_parts_have_the_optimum_of_the_whole),
+        cmocka_unit_test(test_what_is_set_aside_keeps_others_aligned),
         cmocka_unit_test(test_sections_are_the_maximal_moments),
         cmocka_unit_test(test_nothing_at_all),
         cmocka_unit_test(test_too_large_is_refused),

@@ -1,6 +1,7 @@
 /* test_solve.c: whole problems: right placements from every solver, bounds and optima that are true, the same every time. */
 #include "pool/solve.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "pool/brute.h"
@@ -62,6 +63,48 @@ static void test_small_problems_against_brute_force(void **state)
         np_problem_free(&problem);
     }
     ASSERT_GT(n_above_load, n_problems / 40); /* else the proofs were all trivial */
+}
+
+static bool stop_soon(void *user, double seconds, uint64_t footprint, uint64_t bound)
+{
+    unsigned *n_left = user;
+    (void)seconds;
+    (void)footprint;
+    (void)bound;
+    return *n_left > 0 && --*n_left > 0;
+}
+
+/* Buffers that must stand at multiples: right placements, and never a claim above the optimum. */
+static void test_aligned_problems_against_brute_force(void **state)
+{
+    const unsigned n_problems = TEST_SANITIZED ? 100 : 1000;
+    unsigned n_solved = 0;
+    (void)state;
+    for (unsigned seed = 0; seed < n_problems; seed++) {
+        np_rng rng = np_rng_make(seed + 7000);
+        problem_shape shape = random_shape(&rng, 8);
+        uint64_t optimum;
+        np_problem problem;
+        shape.max_align = 2 + (uint32_t)np_rng_below(&rng, 4);
+        make_problem(&shape, &rng, NULL, &problem);
+        optimum = brute_optimum(&problem);
+        for (unsigned solver = NEAP_SOLVER_SEARCH; solver <= NEAP_SOLVER_FIRSTFIT; solver++) {
+            unsigned n_left = solver == NEAP_SOLVER_SEARCH ? 3 : UINT_MAX;
+            np_solve_options options = {.solver = (neap_solver)solver,
+                                        .seconds = 60,
+                                        .seed = seed,
+                                        .n_threads = 1,
+                                        .progress = stop_soon,
+                                        .progress_user = &n_left};
+            np_solution solution = solve(&problem, &options);
+            ASSERT_LE(solution.bound, optimum);
+            ASSERT_GE(solution.height, optimum);
+            n_solved += solver == NEAP_SOLVER_SEARCH && solution.height == optimum;
+            np_solution_free(&solution);
+        }
+        np_problem_free(&problem);
+    }
+    ASSERT_GT(n_solved, n_problems / 2);
 }
 
 /* Rounds of the search, counted; it stops after so many. */
@@ -318,6 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_small_problems_against_brute_force),
+        cmocka_unit_test(test_aligned_problems_against_brute_force),
         cmocka_unit_test(test_the_same_every_time),
         cmocka_unit_test(test_packed_problems_reach_their_load),
         cmocka_unit_test(test_nothing_at_all),

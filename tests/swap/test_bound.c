@@ -228,7 +228,8 @@ static void compare_trace(size_t index, const char *path)
     ASSERT_OK(np_period_find(trace, NULL, &period));
     load = (double)info->peak_load;
     for (int any = 0; any < 2; any++) {
-        np_timeline_options options = {512, 1, any ? NP_DIRECTIONS_ANY : NP_DIRECTIONS_CAREFUL};
+        np_timeline_options options = {
+            .alignment = 512, .slower = 1, .directions = any ? NP_DIRECTIONS_ANY : NP_DIRECTIONS_CAREFUL};
         np_timeline timeline;
         uint64_t peak;
         np_floor floor;

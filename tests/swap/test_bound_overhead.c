@@ -190,7 +190,8 @@ static void test_agrees_with_the_peak(void **state)
     ASSERT_OK(neap_trace_read(path, NULL, &error, &trace));
     ASSERT_OK(np_period_find(trace, NULL, &period));
     for (int any = 0; any < 2; any++) {
-        np_timeline_options options = {512, 1, any ? NP_DIRECTIONS_ANY : NP_DIRECTIONS_CAREFUL};
+        np_timeline_options options = {
+            .alignment = 512, .slower = 1, .directions = any ? NP_DIRECTIONS_ANY : NP_DIRECTIONS_CAREFUL};
         np_timeline timeline;
         np_floor floor;
         uint64_t peak;

@@ -43,12 +43,12 @@ static double between(const np_timeline *timeline, int64_t i, int64_t k, int64_t
     return bytes;
 }
 
-static np_left left_by_definition(const np_timeline *timeline, const np_link *link, uint32_t i, uint32_t j)
+static np_window_left left_by_definition(const np_timeline *timeline, const np_link *link, uint32_t i, uint32_t j)
 {
     uint32_t n = timeline->n_execs;
     double end_i = np_timeline_end(timeline, i);
     double start_j = np_timeline_start(timeline, j);
-    np_left left = {.both = -INFINITY};
+    np_window_left left = {.both = -INFINITY};
     left.out =
         (double)timeline->needed.items[j % n] - between(timeline, i, j, INT64_MIN) - link->out * (start_j - end_i);
     left.in = (double)timeline->needed.items[i % n] - between(timeline, INT64_MAX, i, j) - link->in * (start_j - end_i);
@@ -79,7 +79,7 @@ static void compare_windows(uint64_t seed, const np_timeline *timeline, const np
         ASSERT_EQ(np_windows_sweep(&windows, i, -INFINITY), timeline->n_execs);
         for (uint32_t m = 0; m < timeline->n_execs; m++) {
             uint32_t j = i + 1 + m;
-            np_left expected = left_by_definition(timeline, link, i, j);
+            np_window_left expected = left_by_definition(timeline, link, i, j);
             assert_near(seed, i, j, "out", windows.left[m].out, expected.out);
             assert_near(seed, i, j, "in", windows.left[m].in, expected.in);
             assert_near(seed, i, j, "both", windows.left[m].both, expected.both);
@@ -122,7 +122,7 @@ static void test_enough(void **state)
             uint32_t n_filled = np_windows_sweep(&windows, i, enough);
             n_cut += n_filled < timeline.n_execs;
             for (uint32_t m = n_filled; m < timeline.n_execs; m++) {
-                np_left left = left_by_definition(&timeline, &link, i, i + 1 + m);
+                np_window_left left = left_by_definition(&timeline, &link, i, i + 1 + m);
                 ASSERT_TRUE(fmax(left.both, fmax(left.out, left.in)) <= enough + 1e-6);
             }
         }

@@ -2,6 +2,7 @@
 #include "swap/method.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "swap/bound.h"
 #include "swap/make_timeline.h"
@@ -59,13 +60,19 @@ static void assert_limit_held(const np_timeline *timeline, const np_chosen *chos
 static void try_limit(const recording *made, uint64_t limit)
 {
     double best = INFINITY;
+    double weights[NP_N_SCORES] = {0};
     for (np_method method = 0; method < NP_N_METHODS; method++) {
         np_method_options options = {.method = method, .limit = limit, .seed = 1};
         np_chosen chosen;
+        memcpy(options.weights, weights, sizeof weights);
         ASSERT_OK(np_swap_by_method(&made->timeline, &fifty, &options, &chosen));
         assert_limit_held(&made->timeline, &chosen, limit);
         if (method == NP_METHOD_BO) {
             assert_true(chosen.simulation.overhead <= best);
+            memcpy(weights, chosen.weights, sizeof weights);
+        } else if (method == NP_METHOD_WEIGHTS) { /* the best mix, given: the same plan */
+            assert_true(chosen.simulation.overhead == best);
+            ASSERT_EQ(memcmp(chosen.weights, weights, sizeof weights), 0);
         } else {
             ASSERT_EQ(chosen.n_evaluations, 1);
             assert_true(chosen.weights[method] == 1);

@@ -64,7 +64,7 @@ static np_place_result place(const timeline_shape *shape, np_swap *swaps, uint32
     ASSERT_OK(np_simulator_create(&timeline, &fast, &simulator));
     ASSERT_OK(np_simulate(simulator, UINT64_MAX, swaps, n, &simulation));
     ASSERT_TRUE(simulation.possible && simulation.overhead == 0);
-    ASSERT_OK(np_place_swaps(&timeline, simulator, swaps, n, &options, &error, &result));
+    ASSERT_OK(np_place_swaps(&timeline, simulator, swaps, n, &options, &error, &result, NULL));
     ASSERT_EQ(result.load, highest_load(&timeline, simulator, swaps, n));
     np_simulator_free(simulator);
     np_timeline_free(&timeline);
@@ -208,7 +208,7 @@ static void loads_are_right(void **state)
         ASSERT_OK(np_simulator_create(&timeline, &link, &simulator));
         ASSERT_OK(np_simulate(simulator, UINT64_MAX, swaps, n, &simulation));
         ASSERT_TRUE(simulation.possible);
-        ASSERT_OK(np_place_swaps(&timeline, simulator, swaps, n, &options, &error, &result));
+        ASSERT_OK(np_place_swaps(&timeline, simulator, swaps, n, &options, &error, &result, NULL));
         load = highest_load(&timeline, simulator, swaps, n);
         ASSERT_EQ(result.load, load);
         ASSERT_GE(result.bound, load);
@@ -246,7 +246,8 @@ static void recordings_are_placed(void **state)
         ASSERT_OK(np_fill(&r.timeline, &link, &fill, &swaps, &filled));
         ASSERT_OK(np_simulator_create(&r.timeline, &link, &simulator));
         ASSERT_OK(np_simulate(simulator, UINT64_MAX, swaps.items, (uint32_t)swaps.n, &simulation));
-        ASSERT_OK(np_place_swaps(&r.timeline, simulator, swaps.items, (uint32_t)swaps.n, &options, &error, &result));
+        ASSERT_OK(
+            np_place_swaps(&r.timeline, simulator, swaps.items, (uint32_t)swaps.n, &options, &error, &result, NULL));
         ASSERT_EQ(result.load, highest_load(&r.timeline, simulator, swaps.items, (uint32_t)swaps.n));
         ASSERT_LE(result.load, filled.peak);
         ASSERT_LE(result.bound, result.footprint);
@@ -281,7 +282,7 @@ static void pinned_blocks_have_several_places(void **state)
     ASSERT_EQ(n_pinned, 2);
     ASSERT_OK(np_simulator_create(&timeline, &link, &simulator));
     ASSERT_OK(np_simulate(simulator, UINT64_MAX, NULL, 0, &simulation));
-    ASSERT_OK(np_place_swaps(&timeline, simulator, NULL, 0, &place_options, &error, &result));
+    ASSERT_OK(np_place_swaps(&timeline, simulator, NULL, 0, &place_options, &error, &result, NULL));
     ASSERT_EQ(result.load, highest_load(&timeline, simulator, NULL, 0));
     ASSERT_EQ(result.n_buffers, timeline.blocks.n + 2 * 2);
     ASSERT_GE(result.footprint, simulation.peak);
@@ -316,7 +317,7 @@ static neap_status place_within(const neap_memory *memory, void *user)
     if (status == NEAP_OK) {
         status = np_simulate(simulator, UINT64_MAX, g->swaps, g->n, &simulation);
         if (status == NEAP_OK) {
-            status = np_place_swaps(&timeline, simulator, g->swaps, g->n, &options, &error, &result);
+            status = np_place_swaps(&timeline, simulator, g->swaps, g->n, &options, &error, &result, NULL);
         }
         np_simulator_free(simulator);
     }

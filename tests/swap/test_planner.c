@@ -69,7 +69,7 @@ static uint64_t footprint_without_swaps(const np_planner *planner)
     np_simulation simulation;
     np_place_result result;
     ASSERT_OK(np_simulate(planner->simulator, UINT64_MAX, NULL, 0, &simulation));
-    ASSERT_OK(np_place_swaps(planner->timeline, planner->simulator, NULL, 0, &options, &an_error, &result));
+    ASSERT_OK(np_place_swaps(planner->timeline, planner->simulator, NULL, 0, &options, &an_error, &result, NULL));
     return result.footprint;
 }
 

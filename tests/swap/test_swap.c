@@ -50,7 +50,7 @@ static void check_entries(const neap_trace *trace, const neap_swap_plan *plan)
     uint64_t bytes_in = 0;
     size_t n_events, n_blocks;
     const neap_event *all = neap_trace_events(trace, &n_events);
-    const neap_block *blocks = neap_trace_blocks(trace, &n_blocks);
+    const neap_trace_block *blocks = neap_trace_blocks(trace, &n_blocks);
     ASSERT_EQ(n, summary->n_swaps);
     for (size_t i = 0; i < n; i++) {
         const neap_swap_entry *e = &entries[i];

@@ -40,8 +40,8 @@ static void unmake(made *m)
     neap_trace_free(m->trace);
 }
 
-static const np_timeline_options careful = {512, 1, NP_DIRECTIONS_CAREFUL};
-static const np_timeline_options any = {512, 1, NP_DIRECTIONS_ANY};
+static const np_timeline_options careful = {.alignment = 512, .slower = 1};
+static const np_timeline_options any = {.alignment = 512, .slower = 1, .directions = NP_DIRECTIONS_ANY};
 
 #define ASSERT_NS(a, b) ASSERT_TRUE(fabs((a) - (b)) < 1e-6)
 
@@ -77,7 +77,7 @@ static void test_even_pauses_and_slower(void **state)
     ASSERT_NS(m.timeline.start_ns.items[2], 600);
     ASSERT_NS(m.timeline.end_ns.items[2], 900);
     unmake(&m);
-    make_from_text(text, (np_timeline_options){512, 2.5, NP_DIRECTIONS_CAREFUL}, &m);
+    make_from_text(text, (np_timeline_options){.alignment = 512, .slower = 2.5}, &m);
     ASSERT_NS(m.timeline.period_ns, 2250);
     ASSERT_NS(m.timeline.start_ns.items[1], 750);
     ASSERT_NS(m.timeline.end_ns.items[1], 1250);
@@ -329,8 +329,69 @@ static void check_all(const np_timeline *timeline, np_directions directions)
     free(needed);
 }
 
+/* Held timelines need just what lives while an exec runs, and nothing is written that was not. */
+static void check_held(const np_timeline *timeline, const np_timeline *used)
+{
+    const np_period *period = timeline->period;
+    size_t n_writes = 0;
+    for (uint32_t k = 0; k < timeline->n_execs; k++) {
+        uint64_t needed = 0;
+        for (size_t i = 0; i < period->lives.n; i++) {
+            const np_life *life = &period->lives.items[i];
+            uint64_t bytes = (period->trace->blocks.items[life->block].bytes + 511) / 512 * 512;
+            uint32_t t = timeline->times.items[k];
+            if (!life->persistent && life->end - life->begin >= period->length) {
+                needed += bytes * ((life->end - life->begin) / period->length + 1);
+            } else if ((life->begin <= t && t < life->end) || t + period->length < life->end) {
+                needed += bytes;
+            }
+        }
+        ASSERT_EQ(timeline->needed.items[k], needed);
+        ASSERT_GE(needed, used->needed.items[k]);
+    }
+    for (size_t i = 0; i < timeline->uses.n; i++) {
+        n_writes += timeline->uses.items[i].writes;
+    }
+    for (size_t i = 0; i < used->uses.n; i++) {
+        n_writes -= used->uses.items[i].writes;
+    }
+    ASSERT_EQ(n_writes, 0);
+    ASSERT_GT(timeline->uses.n, used->uses.n);
+}
+
+/* What nothing has written yet has nothing to copy out. */
+static void check_first_gaps(const np_timeline *timeline)
+{
+    for (size_t g = 0; g < timeline->gaps.n; g++) {
+        const np_gap *gap = &timeline->gaps.items[g];
+        const np_swap_block *block = &timeline->blocks.items[gap->block];
+        const np_use *uses = &timeline->uses.items[block->first_use];
+        if (!block->persistent && uses[0].exec % timeline->n_execs == gap->from && !uses[0].writes) {
+            ASSERT_TRUE(gap->release_ns == -INFINITY);
+        }
+    }
+}
+
+static void check_trace_held(neap_trace *trace)
+{
+    np_timeline_options options = careful;
+    np_period period;
+    np_timeline timeline, used;
+    ASSERT_OK(np_period_find(trace, NULL, &period));
+    ASSERT_OK(np_timeline_make(&period, &options, NULL, &used));
+    options.held = true;
+    ASSERT_OK(np_timeline_make(&period, &options, NULL, &timeline));
+    ASSERT_TRUE(np_timeline_is_valid(&timeline));
+    check_held(&timeline, &used);
+    check_first_gaps(&timeline);
+    np_timeline_free(&timeline);
+    np_timeline_free(&used);
+    np_period_free(&period);
+}
+
 static void check_trace(neap_trace *trace)
 {
+    check_trace_held(trace);
     for (int a = 0; a < 2; a++) {
         np_timeline_options options = a ? any : careful;
         np_period period;

@@ -24,7 +24,7 @@ static uint64_t replay_until(const neap_trace *trace, uint32_t event)
 {
     uint64_t load = 0;
     for (size_t i = 0; i < trace->blocks.n; i++) {
-        const neap_block *block = &trace->blocks.items[i];
+        const neap_trace_block *block = &trace->blocks.items[i];
         if ((block->malloc_event == NEAP_NEVER || block->malloc_event < event) &&
             (block->free_event == NEAP_NEVER || block->free_event >= event)) {
             load += block->bytes;

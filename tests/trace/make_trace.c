@@ -266,7 +266,7 @@ typedef struct splicer {
     uint64_t next_id;
 } splicer;
 
-static bool lives_before(const neap_block *block, uint32_t event)
+static bool lives_before(const neap_trace_block *block, uint32_t event)
 {
     return (block->malloc_event == NEAP_NEVER || block->malloc_event < event) &&
            (block->free_event == NEAP_NEVER || block->free_event >= event);

@@ -29,7 +29,7 @@ static neap_trace *parse(const char *text)
     return parse_bytes(text, strlen(text));
 }
 
-static const neap_block *block_of(const neap_trace *trace, uint64_t id)
+static const neap_trace_block *block_of(const neap_trace *trace, uint64_t id)
 {
     uint32_t index = np_trace_find_block(trace, id);
     ASSERT_NE(index, NP_MAP_NONE);
@@ -195,8 +195,8 @@ static void test_overlaps(void **state)
         neap_trace *trace = parse_bytes(text, n_bytes);
         for (size_t i = 0; i < n_rows; i++) {
             for (size_t j = 0; j < n_rows; j++) {
-                const neap_block *a = block_of(trace, i);
-                const neap_block *b = block_of(trace, j);
+                const neap_trace_block *a = block_of(trace, i);
+                const neap_trace_block *b = block_of(trace, j);
                 bool as_numbers = rows[i].lower < rows[j].upper && rows[j].lower < rows[i].upper;
                 bool as_events = a->malloc_event < b->free_event && b->malloc_event < a->free_event;
                 ASSERT_EQ(as_numbers, as_events);

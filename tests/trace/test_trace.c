@@ -37,7 +37,7 @@ static void test_views(void **state)
     size_t n_blocks;
     size_t n_accesses;
     const neap_event *events = neap_trace_events(trace, &n_events);
-    const neap_block *blocks = neap_trace_blocks(trace, &n_blocks);
+    const neap_trace_block *blocks = neap_trace_blocks(trace, &n_blocks);
     const neap_access *accesses = neap_trace_accesses(trace, &n_accesses);
     (void)state;
 

@@ -1,0 +1,22 @@
+/* kinds.h: the kinds of devices there are, and what can be set about them. */
+#ifndef NP_DEVICE_KINDS_H
+#define NP_DEVICE_KINDS_H
+
+#include "device/device.h"
+
+typedef struct np_device_settings {
+    uint64_t page_bytes; /* a power of two, the system's page at least */
+    uint32_t n_pages;    /* 1 at least */
+    uint32_t n_streams;  /* 1 to NP_MAX_STREAMS */
+    neap_link link;      /* out_gbs 0: none is given */
+} np_device_settings;
+
+/* Threads and the machine's own memory: see cpu.c. */
+neap_status np_cpu_open(const np_device_settings *settings, const neap_memory *memory, neap_error *error,
+                        np_device **device);
+
+/* A virtual clock, and a check of the order of uses: see sim.c. The link is given. */
+neap_status np_sim_open(const np_device_settings *settings, const neap_memory *memory, neap_error *error,
+                        np_device **device);
+
+#endif

@@ -1,0 +1,360 @@
+/* follow.c: on the plan.
+ *
+ * Every event is compared with the next one of the program. What matches is served from it: addresses are known, copies and
+ * waits are listed. What does not match ends the plan (leave.c), and the event is served as any other. */
+#include <string.h>
+
+#include "run/manager.h"
+
+/* ---- operations ---- */
+
+static neap_status wait_for(neap_device *m, np_stream stream, np_stream other, uint64_t mark)
+{
+    np_device *device = m->device;
+    if (mark == 0 || stream == other) {
+        return NEAP_OK;
+    }
+    m->stats.waits += stream < NP_MAX_STREAMS && other >= NP_MAX_STREAMS && !device->api->is_done(device, other, mark);
+    return device->api->wait(device, stream, other, mark);
+}
+
+/* The block of a swap, where it is one that stands in its place. */
+static neap_block *block_of_swap(const np_pattern *pattern, const np_program_swap *swap)
+{
+    neap_block *block = pattern->actors[swap->life].now[0];
+    bool is_placed = block && (block->kind == NP_BLOCK_SWAPPED ||
+                               (block->kind == NP_BLOCK_LOOSE && block->home != NP_NO_HOME));
+    return is_placed ? block : NULL;
+}
+
+static neap_status give_out(neap_device *m, uint32_t index)
+{
+    np_pattern *pattern = m->pattern;
+    const np_program_swap *swap = &pattern->program.swaps.items[index];
+    neap_block *block = block_of_swap(pattern, swap);
+    uint64_t bytes = swap->end - swap->begin;
+    neap_status status;
+    if (!block || pattern->is_out[index]) {
+        return NEAP_OK;
+    }
+    if (!np_block_is_clean(block, swap->begin, swap->end)) {
+        status = m->device->api->copy(m->device, NP_STREAM_OUT, block->slot.host + swap->begin,
+                                      block->address + swap->begin, bytes, &pattern->out_marks[index]);
+        if (status != NEAP_OK) {
+            return status;
+        }
+        m->stats.bytes_out += bytes;
+        np_block_note_copied(block, swap->begin, swap->end);
+    }
+    pattern->is_out[index] = true;
+    return NEAP_OK;
+}
+
+static neap_status give_in(neap_device *m, uint32_t index)
+{
+    np_pattern *pattern = m->pattern;
+    const np_program_swap *swap = &pattern->program.swaps.items[index];
+    neap_block *block = block_of_swap(pattern, swap);
+    uint64_t bytes = swap->end - swap->begin;
+    neap_status status;
+    if (!block || !pattern->is_out[index]) {
+        return NEAP_OK;
+    }
+    status = m->device->api->copy(m->device, NP_STREAM_IN, block->address + swap->begin,
+                                  block->slot.host + swap->begin, bytes, &pattern->in_marks[index]);
+    if (status == NEAP_OK) {
+        m->stats.bytes_in += bytes;
+        pattern->is_out[index] = false;
+    }
+    return status;
+}
+
+static neap_status do_op(neap_device *m, const np_op *op)
+{
+    np_pattern *pattern = m->pattern;
+    switch ((np_op_kind)op->kind) {
+    case NP_OP_WAIT_EXEC:
+        return wait_for(m, op->stream, pattern->exec_streams[op->index], pattern->exec_marks[op->index]);
+    case NP_OP_WAIT_OUT:
+        return wait_for(m, op->stream, NP_STREAM_OUT, pattern->out_marks[op->index]);
+    case NP_OP_WAIT_IN:
+        return wait_for(m, op->stream, NP_STREAM_IN, pattern->in_marks[op->index]);
+    case NP_OP_OUT:
+        return give_out(m, op->index);
+    case NP_OP_IN:
+        return give_in(m, op->index);
+    }
+    return NEAP_INTERNAL;
+}
+
+static neap_status do_ops(neap_device *m, uint32_t first, uint32_t n)
+{
+    const np_op *ops = m->pattern->program.ops.items;
+    neap_status status = NEAP_OK;
+    for (uint32_t i = first; i < first + n && status == NEAP_OK; i++) {
+        status = do_op(m, &ops[i]);
+    }
+    return status;
+}
+
+/* The operations after the event that was just served. The event stands, whatever becomes of them. */
+static void finish(neap_device *m, const np_program_event *event)
+{
+    m->cursor++;
+    if (event->n_after > 0 && do_ops(m, event->first_op + event->n_before, event->n_after) != NEAP_OK) {
+        np_leave(m, NEAP_DEPARTURE_FAILED, "a copy");
+    }
+}
+
+/* ---- laps ---- */
+
+/* Takes the time of a lap whose first exec is done. */
+static void note_lap(np_pattern *pattern, uint64_t lap)
+{
+    uint64_t start_ns = pattern->lap_times[lap % NP_LAPS].start_ns;
+    if (pattern->last_lap_start_ns != 0 && lap > 1) { /* the first lap after entering has copies of its own */
+        double ns = (double)(start_ns - pattern->last_lap_start_ns);
+        if (pattern->laps_ns.n < pattern->laps_ns.capacity) {
+            pattern->laps_ns.items[pattern->laps_ns.n++] = ns;
+        } else {
+            pattern->laps_ns.items[lap % pattern->laps_ns.capacity] = ns;
+        }
+    }
+    pattern->last_lap_start_ns = start_ns;
+}
+
+void np_follow_note_laps(neap_device *m)
+{
+    np_pattern *pattern = m->pattern;
+    np_device *device = m->device;
+    while (pattern && pattern->program.n_execs > 0 && pattern->n_noted < pattern->n_laps) {
+        uint64_t mark = pattern->lap_marks[pattern->n_noted % NP_LAPS];
+        if (!device->api->is_done(device, pattern->exec_streams[0], mark)) {
+            return;
+        }
+        note_lap(pattern, pattern->n_noted++);
+    }
+}
+
+/* The host is at most half of the laps ahead whose times are kept. */
+static void end_lap(neap_device *m)
+{
+    np_pattern *pattern = m->pattern;
+    m->stats.n_iterations++;
+    pattern->n_laps++;
+    np_history_add(m, pattern);
+    pattern->n_refused = 0;
+    if (pattern->program.n_execs > 0 && pattern->n_laps >= NP_LAPS / 2) {
+        uint64_t lap = pattern->n_laps - NP_LAPS / 2;
+        (void)m->device->api->sync(m->device, pattern->exec_streams[0], pattern->lap_marks[lap % NP_LAPS]);
+    }
+    np_follow_note_laps(m);
+}
+
+/* The event to compare with, a new lap begun where the last has ended; NULL: the device is off the plan now. */
+static const np_program_event *next_event(neap_device *m, neap_event_kind kind, uint64_t key)
+{
+    if (m->cursor == m->pattern->program.events.n) {
+        end_lap(m);
+        np_enter_next_lap(m, kind, key);
+        if (m->state != NEAP_STATE_RUN) {
+            return NULL;
+        }
+    }
+    return &m->pattern->program.events.items[m->cursor];
+}
+
+/* ---- events ---- */
+
+static uint32_t turn_after(uint32_t turn, uint32_t n_places)
+{
+    return turn + 1 == n_places ? 0 : turn + 1;
+}
+
+/* A block that the plan has no place for, since a period leaks it. It must fit beside the arena. */
+static neap_status malloc_beside(neap_device *m, uint64_t bytes, bool *served, neap_block **block)
+{
+    uint32_t n = (uint32_t)(bytes / m->device->page_bytes + 2);
+    neap_status status;
+    if (m->limit_pages != UINT32_MAX && m->pages.n_held + n > m->limit_pages) {
+        np_leave(m, NEAP_DEPARTURE_MALLOC, "a block that is never freed");
+        *served = false;
+        return NEAP_OK;
+    }
+    status = np_loose_malloc(m, bytes, block);
+    if (status == NEAP_OK && (*block)->view.n_missing > 0) {
+        status = np_block_return(m, *block);
+        if (status != NEAP_OK) {
+            np_loose_free(m, *block);
+        }
+    }
+    *served = true;
+    return status;
+}
+
+neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_block **block)
+{
+    const np_program_event *event = next_event(m, NEAP_EVENT_MALLOC, bytes);
+    np_actor *actor;
+    neap_block *planned;
+    *served = false;
+    if (!event) {
+        return NEAP_OK;
+    }
+    if (event->kind != NEAP_EVENT_MALLOC || event->key != bytes) {
+        np_leave(m, event->kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_SIZE : NEAP_DEPARTURE_MALLOC, NULL);
+        return NEAP_OK;
+    }
+    if (event->subject == NP_NO_LIFE) {
+        neap_status status = malloc_beside(m, bytes, served, block);
+        if (*served && status == NEAP_OK) {
+            finish(m, event);
+        }
+        return status;
+    }
+    actor = &m->pattern->actors[event->subject];
+    planned = &actor->planned[actor->next_malloc];
+    actor->now[actor->next_malloc] = planned;
+    actor->next_malloc = turn_after(actor->next_malloc, m->pattern->program.lives.items[event->subject].n_places);
+    planned->is_live = true;
+    planned->on_host = false;
+    m->pattern->n_live++;
+    finish(m, event);
+    *block = planned;
+    *served = true;
+    return NEAP_OK;
+}
+
+static void free_planned(neap_device *m, neap_block *block)
+{
+    block->is_live = false;
+    m->pattern->n_live--;
+}
+
+neap_status np_follow_free(neap_device *m, neap_block *block, bool *served)
+{
+    const np_program_event *event = next_event(m, NEAP_EVENT_FREE, block->bytes);
+    *served = false;
+    if (!event) {
+        return NEAP_OK;
+    }
+    if (event->kind != NEAP_EVENT_FREE) {
+        np_leave(m, NEAP_DEPARTURE_FREE, NULL);
+        return NEAP_OK;
+    }
+    if (event->subject == NP_NO_LIFE) {
+        if (block->life != NP_NO_LIFE || block->bytes != event->key) {
+            np_leave(m, NEAP_DEPARTURE_FREE, NULL);
+            return NEAP_OK;
+        }
+        np_loose_free(m, block);
+    } else {
+        np_actor *actor = &m->pattern->actors[event->subject];
+        if (actor->now[actor->next_free] != block) {
+            np_leave(m, NEAP_DEPARTURE_FREE, NULL);
+            return NEAP_OK;
+        }
+        actor->now[actor->next_free] = NULL;
+        actor->next_free = turn_after(actor->next_free, m->pattern->program.lives.items[event->subject].n_places);
+        if (block->pattern) {
+            free_planned(m, block);
+        } else {
+            np_loose_free(m, block);
+        }
+    }
+    finish(m, event);
+    *served = true;
+    return NEAP_OK;
+}
+
+/* Does the work use what was planned? Blocks that no plan knows may come on top, as long as they are here. */
+static bool uses_match(const neap_device *m, const np_program_event *event, const neap_use *uses, size_t n_uses,
+                       neap_departure *why)
+{
+    const np_program_use *planned = &m->pattern->program.uses.items[event->first_use];
+    uint32_t k = 0;
+    for (size_t i = 0; i < n_uses; i++) {
+        const neap_block *block = uses[i].block;
+        if (block->life == NP_NO_LIFE) {
+            if (!np_block_is_here(block)) {
+                *why = NEAP_DEPARTURE_ABSENT;
+                return false;
+            }
+        } else if (k < event->n_uses && planned[k].life == block->life &&
+                   planned[k].kind == (uint32_t)uses[i].kind) {
+            k++;
+        } else {
+            *why = NEAP_DEPARTURE_USES;
+            return false;
+        }
+    }
+    *why = NEAP_DEPARTURE_USES;
+    return k == event->n_uses;
+}
+
+static bool exec_matches(const neap_device *m, const np_program_event *event, const neap_work *work, uint64_t key,
+                         const neap_use *uses, size_t n_uses, neap_departure *why)
+{
+    *why = NEAP_DEPARTURE_EXEC;
+    if (event->kind != NEAP_EVENT_EXEC || event->key != key) {
+        return false;
+    }
+    *why = NEAP_DEPARTURE_STREAM;
+    return event->stream == work->stream && uses_match(m, event, uses, n_uses, why);
+}
+
+/* Blocks from beside the plan may stand in bytes that other streams still use. */
+static neap_status wait_beside(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses)
+{
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
+        if (uses[i].block->after_left & (1u << work->stream)) {
+            status = np_wait_after(m, uses[i].block, work->stream);
+        }
+    }
+    return status;
+}
+
+neap_status np_follow_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, bool *served)
+{
+    uint64_t key = np_program_name_key(work->name, strlen(work->name));
+    const np_program_event *event = next_event(m, NEAP_EVENT_EXEC, key);
+    np_pattern *pattern = m->pattern;
+    np_times *times = NULL;
+    neap_departure why;
+    neap_status status;
+    *served = false;
+    if (!event) {
+        return NEAP_OK;
+    }
+    if (!exec_matches(m, event, work, key, uses, n_uses, &why)) {
+        np_leave(m, why, work->name);
+        return NEAP_OK;
+    }
+    status = event->n_before > 0 ? do_ops(m, event->first_op, event->n_before) : NEAP_OK;
+    if (status == NEAP_OK) {
+        status = wait_beside(m, work, uses, n_uses);
+    }
+    if (status != NEAP_OK) {
+        np_leave(m, NEAP_DEPARTURE_FAILED, work->name);
+        return NEAP_OK;
+    }
+    if (event->subject == 0) {
+        times = &pattern->lap_times[pattern->n_laps % NP_LAPS];
+    }
+    status = np_launch(m, work, uses, n_uses, times, &pattern->exec_marks[event->subject]);
+    if (status != NEAP_OK) {
+        *served = true;
+        return np_device_fail(status, "%s could not be given to the device: %s", work->name,
+                              neap_status_message(status));
+    }
+    if (event->subject == 0) {
+        pattern->lap_marks[pattern->n_laps % NP_LAPS] = pattern->exec_marks[0];
+    }
+    for (size_t i = 0; i < n_uses; i++) {
+        uses[i].block->n_writes += uses[i].kind != NEAP_ACCESS_READ;
+    }
+    finish(m, event);
+    *served = true;
+    return NEAP_OK;
+}

@@ -1,0 +1,392 @@
+#include "run/learn.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "swap/bound.h"
+#include "swap/candidates.h"
+#include "swap/planner.h"
+
+#define POOL_SHARE 0.5 /* of the time, for the pool where nothing is swapped */
+
+/* A lesson being learned. */
+typedef struct study {
+    np_lesson *lesson;
+    np_period period;
+    np_timeline timeline;
+    np_planner planner;
+    np_judged judged;
+    uint64_t *fixed; /* by life */
+    uint64_t begin_ns;
+} study;
+
+void np_lesson_free(np_lesson *lesson)
+{
+    if (lesson) {
+        const neap_memory *memory = lesson->memory;
+        neap_trace_free(lesson->trace);
+        np_array_free(memory, &lesson->residents);
+        if (lesson->program.memory) {
+            np_program_free(&lesson->program);
+        }
+        np_array_free(memory, &lesson->exec_ns);
+        np_array_free(memory, &lesson->homes);
+        np_array_free(memory, &lesson->names);
+        np_array_free(memory, &lesson->name_at);
+        np_memory_free(memory, lesson, 1, sizeof *lesson);
+    }
+}
+
+/* ---- the period ---- */
+
+static uint32_t event_at(const np_period *period, uint32_t time)
+{
+    return period->origin + time;
+}
+
+/* How long an iteration took from the first exec of one to the first exec of the next, in the middle of those seen. */
+static neap_status add_step_time(study *s)
+{
+    const np_period *period = &s->period;
+    const neap_trace *trace = s->lesson->trace;
+    uint32_t first = period->origin;
+    uint32_t end = period->begin + period->run_length;
+    uint64_t best = UINT64_MAX;
+    char text[32];
+    int n;
+    while (first < end && trace->events.items[first].kind != NEAP_EVENT_EXEC) {
+        first++;
+    }
+    for (uint32_t i = first; i < end && end - i > period->length; i += period->length) {
+        uint64_t ns = trace->events.items[i + period->length].start_ns - trace->events.items[i].start_ns;
+        best = ns < best ? ns : best;
+    }
+    if (best == UINT64_MAX || best > INT64_MAX) {
+        return NEAP_OK;
+    }
+    n = snprintf(text, sizeof text, "%.6f", (double)best * 1e-6);
+    return np_trace_add_meta(s->lesson->trace, "step_ms", 7, text, (size_t)n);
+}
+
+static neap_status find_period(study *s)
+{
+    np_lesson *lesson = s->lesson;
+    neap_status status = np_period_find(lesson->trace, lesson->memory, &s->period);
+    if (status == NEAP_OK && s->period.length == 0) {
+        status = NEAP_NO_PERIOD;
+    }
+    if (status == NEAP_OK && !lesson->is_disturbed) {
+        status = add_step_time(s);
+    }
+    return status;
+}
+
+/* ---- homes ---- */
+
+static int compare_residents(const void *left, const void *right)
+{
+    const np_resident *a = left;
+    const np_resident *b = right;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static const np_resident *resident_of(const np_lesson *lesson, uint64_t id)
+{
+    np_resident key = {.id = id};
+    return bsearch(&key, lesson->residents.items, lesson->residents.n, sizeof key, compare_residents);
+}
+
+/* Persistent blocks stand where they have their home already, or one after the other at the arena's beginning. */
+static neap_status settle_homes(study *s)
+{
+    np_lesson *lesson = s->lesson;
+    const np_period *period = &s->period;
+    uint32_t next = 0;
+    neap_status status = np_array_reserve(lesson->memory, &lesson->homes, period->lives.n + 1);
+    s->fixed = np_memory_alloc(lesson->memory, period->lives.n + 1, sizeof *s->fixed);
+    if (status != NEAP_OK || !s->fixed) {
+        return NEAP_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < period->lives.n; i++) {
+        const np_life *life = &period->lives.items[i];
+        const neap_trace_block *block = &lesson->trace->blocks.items[life->block];
+        const np_resident *resident = life->persistent ? resident_of(lesson, block->id) : NULL;
+        uint32_t home = resident ? resident->home : UINT32_MAX;
+        if (resident && !resident->is_small && !lesson->has_arena) {
+            home = next;
+            next += (uint32_t)((block->bytes + lesson->page_bytes - 1) / lesson->page_bytes);
+        }
+        lesson->homes.items[lesson->homes.n++] = home;
+        s->fixed[i] = home != UINT32_MAX    ? home * lesson->page_bytes
+                      : life->persistent ? NP_OUTSIDE
+                                         : NEAP_NO_OFFSET;
+    }
+    return NEAP_OK;
+}
+
+/* ---- planning ---- */
+
+/* Blocks outside of the arena are not the planner's business: they count for nothing, and are not swapped. */
+static void leave_out_outside(study *s)
+{
+    np_timeline *timeline = &s->timeline;
+    uint64_t outside = 0;
+    size_t n_kept = 0;
+    for (size_t i = 0; i < timeline->blocks.n; i++) {
+        outside += s->fixed[timeline->blocks.items[i].life] == NP_OUTSIDE ? timeline->blocks.items[i].bytes : 0;
+    }
+    for (uint32_t k = 0; k < timeline->n_execs; k++) {
+        timeline->needed.items[k] -= outside;
+    }
+    for (size_t i = 0; i < timeline->gaps.n; i++) {
+        if (s->fixed[timeline->blocks.items[timeline->gaps.items[i].block].life] != NP_OUTSIDE) {
+            timeline->gaps.items[n_kept++] = timeline->gaps.items[i];
+        }
+    }
+    timeline->gaps.n = n_kept;
+}
+
+static neap_status set_up(study *s)
+{
+    np_lesson *lesson = s->lesson;
+    np_timeline_options options = {.alignment = 512, .slower = 1, .directions = NP_DIRECTIONS_CAREFUL, .held = true};
+    neap_status status = np_timeline_make(&s->period, &options, lesson->memory, &s->timeline);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    leave_out_outside(s);
+    s->planner = (np_planner){.timeline = &s->timeline,
+                              .link = np_link_from(&lesson->link),
+                              .min_block = lesson->min_block,
+                              .page = lesson->page_bytes,
+                              .seed = lesson->seed,
+                              .n_threads = lesson->n_threads,
+                              .deadline_ns = s->begin_ns + (uint64_t)(lesson->seconds * 1e9),
+                              .held = true,
+                              .fixed = s->fixed,
+                              .error = &lesson->error};
+    return s->timeline.n_execs > 0
+               ? np_simulator_create(&s->timeline, &s->planner.link, &s->planner.simulator)
+               : NEAP_OK;
+}
+
+/* The limit in bytes: as asked for, or what the execs and candidates allow, if that is more. */
+static neap_status find_limit(study *s)
+{
+    np_lesson *lesson = s->lesson;
+    uint64_t limit = lesson->limit ? lesson->limit : (uint64_t)(lesson->limit_share * (double)s->timeline.peak_load);
+    np_candidates candidates;
+    neap_status status;
+    lesson->limit_used = limit;
+    if (limit == 0 || s->timeline.n_execs == 0) {
+        return NEAP_OK;
+    }
+    status = np_candidates_find(&s->timeline, NP_SCOPE_PEAK, lesson->min_block, &candidates);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    lesson->load_min = candidates.load_min;
+    np_candidates_free(&candidates);
+    return NEAP_OK;
+}
+
+static uint64_t arena_limit(const np_lesson *lesson, uint64_t limit)
+{
+    uint64_t rest = limit > lesson->beside_bytes ? limit - lesson->beside_bytes : 0;
+    return rest - rest % lesson->page_bytes;
+}
+
+static neap_status plan_swaps(study *s, uint64_t limit)
+{
+    return s->lesson->has_weights
+               ? np_plan_with_weights(&s->planner, s->lesson->weights, limit, &s->judged)
+               : np_plan_within_limit(&s->planner, NEAP_SWAP_SEARCH, limit, &s->judged);
+}
+
+/* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise at load_min, if that is higher. */
+static neap_status plan_within(study *s)
+{
+    np_lesson *lesson = s->lesson;
+    uint64_t min_block = s->planner.min_block;
+    neap_status status = plan_swaps(s, arena_limit(lesson, lesson->limit_used));
+    if (status == NEAP_NO_PLAN && min_block > lesson->page_bytes) {
+        s->planner.min_block = lesson->page_bytes;
+        s->planner.deadline_ns = np_clock_ns() + (uint64_t)(lesson->seconds * 1e9);
+        status = plan_swaps(s, arena_limit(lesson, lesson->limit_used));
+    }
+    if (status == NEAP_NO_PLAN && lesson->load_min + lesson->beside_bytes > lesson->limit_used) {
+        lesson->limit_used = lesson->load_min + lesson->beside_bytes;
+        lesson->limit_was_raised = true;
+        s->planner.deadline_ns = np_clock_ns() + (uint64_t)(lesson->seconds * 1e9);
+        status = plan_swaps(s, arena_limit(lesson, lesson->limit_used));
+    }
+    return status;
+}
+
+static neap_status plan(study *s)
+{
+    np_lesson *lesson = s->lesson;
+    neap_status status = find_limit(s);
+    if (status == NEAP_OK) {
+        atomic_store(&lesson->phase, 2);
+        status = np_plan_pool(&s->planner, lesson->seconds * POOL_SHARE, &s->judged);
+    }
+    if (status == NEAP_OK && lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
+        s->judged.place.footprint > arena_limit(lesson, lesson->limit_used)) {
+        atomic_store(&lesson->phase, 1);
+        status = plan_within(s);
+        atomic_store(&lesson->phase, 2);
+    }
+    return status;
+}
+
+/* ---- handing over ---- */
+
+static neap_status keep_execs(study *s)
+{
+    np_lesson *lesson = s->lesson;
+    const neap_trace *trace = lesson->trace;
+    neap_status status = NEAP_OK;
+    for (uint32_t k = 0; k < s->timeline.n_execs && status == NEAP_OK; k++) {
+        const neap_event *event = &trace->events.items[event_at(&s->period, s->timeline.times.items[k])];
+        const char *name = neap_trace_exec_name(trace, event->subject);
+        status = np_array_push(lesson->memory, &lesson->exec_ns, event->duration_ns);
+        if (status == NEAP_OK) {
+            status = np_array_push(lesson->memory, &lesson->name_at, (uint32_t)lesson->names.n);
+        }
+        for (size_t i = 0, n = strlen(name) + 1; i < n && status == NEAP_OK; i++) {
+            status = np_array_push(lesson->memory, &lesson->names, name[i]);
+        }
+    }
+    return status;
+}
+
+static neap_status make_program(study *s)
+{
+    np_lesson *lesson = s->lesson;
+    neap_status status = np_program_make(&s->timeline, s->judged.swaps.items, (uint32_t)s->judged.swaps.n,
+                                         &s->judged.layout, lesson->memory, &lesson->program);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    lesson->program.overhead = s->judged.swaps.n > 0 ? s->judged.simulation.overhead : 0;
+    return np_program_check(&lesson->program, &lesson->error);
+}
+
+void np_lesson_learn(np_lesson *lesson)
+{
+    study s = {.lesson = lesson, .begin_ns = np_clock_ns()};
+    neap_status status;
+    qsort(lesson->residents.items, lesson->residents.n, sizeof *lesson->residents.items, compare_residents);
+    status = find_period(&s);
+    if (status == NEAP_OK) {
+        status = settle_homes(&s);
+    }
+    if (status == NEAP_OK) {
+        status = set_up(&s);
+    }
+    if (status == NEAP_OK) {
+        status = plan(&s);
+    }
+    if (status == NEAP_OK) {
+        status = keep_execs(&s);
+    }
+    if (status == NEAP_OK) {
+        status = make_program(&s);
+    }
+    np_judged_free(&s.judged, lesson->memory);
+    np_simulator_free(s.planner.simulator);
+    if (s.timeline.memory) {
+        np_timeline_free(&s.timeline);
+    }
+    np_memory_free(lesson->memory, s.fixed, s.period.lives.n + 1, sizeof *s.fixed);
+    if (s.period.memory) {
+        np_period_free(&s.period);
+    }
+    lesson->status = status;
+}
+
+/* ---- the thread ---- */
+
+static void *work(void *user)
+{
+    np_learner *learner = user;
+    (void)pthread_mutex_lock(&learner->lock);
+    while (!learner->is_stopping) {
+        np_lesson *lesson = learner->lesson;
+        if (!lesson) {
+            (void)pthread_cond_wait(&learner->changed, &learner->lock);
+            continue;
+        }
+        (void)pthread_mutex_unlock(&learner->lock);
+        np_lesson_learn(lesson);
+        (void)pthread_mutex_lock(&learner->lock);
+        learner->lesson = NULL;
+        learner->learned = lesson;
+        atomic_store(&learner->has_news, true);
+    }
+    (void)pthread_mutex_unlock(&learner->lock);
+    return NULL;
+}
+
+neap_status np_learner_init(np_learner *learner)
+{
+    *learner = (np_learner){0};
+    if (pthread_mutex_init(&learner->lock, NULL) != 0) {
+        return NEAP_NO_MEMORY;
+    }
+    if (pthread_cond_init(&learner->changed, NULL) != 0) {
+        (void)pthread_mutex_destroy(&learner->lock);
+        return NEAP_NO_MEMORY;
+    }
+    return NEAP_OK;
+}
+
+void np_learner_free(np_learner *learner)
+{
+    if (learner->is_started) {
+        (void)pthread_mutex_lock(&learner->lock);
+        learner->is_stopping = true;
+        (void)pthread_cond_broadcast(&learner->changed);
+        (void)pthread_mutex_unlock(&learner->lock);
+        (void)pthread_join(learner->thread, NULL);
+    }
+    np_lesson_free(learner->lesson);
+    np_lesson_free(learner->learned);
+    (void)pthread_cond_destroy(&learner->changed);
+    (void)pthread_mutex_destroy(&learner->lock);
+}
+
+neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
+{
+    if (!learner->is_started) {
+        if (pthread_create(&learner->thread, NULL, work, learner) != 0) {
+            return NEAP_DEVICE_FAILED;
+        }
+        learner->is_started = true;
+    }
+    (void)pthread_mutex_lock(&learner->lock);
+    learner->lesson = lesson;
+    atomic_store(&learner->is_busy, true);
+    (void)pthread_cond_broadcast(&learner->changed);
+    (void)pthread_mutex_unlock(&learner->lock);
+    return NEAP_OK;
+}
+
+np_lesson *np_learner_take(np_learner *learner)
+{
+    np_lesson *lesson;
+    if (!atomic_load(&learner->has_news)) {
+        return NULL;
+    }
+    (void)pthread_mutex_lock(&learner->lock);
+    lesson = learner->learned;
+    learner->learned = NULL;
+    atomic_store(&learner->has_news, false);
+    atomic_store(&learner->is_busy, false);
+    (void)pthread_mutex_unlock(&learner->lock);
+    return lesson;
+}

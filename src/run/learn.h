@@ -1,0 +1,77 @@
+/* learn.h: from a recording to a program, beside the program that runs.
+ *
+ * A *lesson* is what there is to plan from and what comes out; learning one is a plain function. The learner is a thread
+ * that takes one lesson at a time. It shares nothing with the manager but the lesson, which belongs to one of them. */
+#ifndef NP_RUN_LEARN_H
+#define NP_RUN_LEARN_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "run/program.h"
+
+/* A block that was live when the lesson was given. */
+typedef struct np_resident {
+    uint64_t id;    /* its number in the trace */
+    uint32_t home;  /* arena page, UINT32_MAX: none */
+    bool is_small;  /* in a slab: never in the arena */
+} np_resident;
+
+typedef struct np_lesson {
+    const neap_memory *memory;
+
+    /* what is given */
+    neap_trace *trace;
+    np_array(np_resident) residents; /* sorted by id */
+    bool has_arena;                  /* persistent blocks without a home stay outside of it */
+    bool is_disturbed;               /* times between execs mean nothing */
+    uint64_t page_bytes;
+    uint64_t limit;       /* bytes; 0: limit_share */
+    double limit_share;   /* of the peak load; 0: no limit */
+    uint64_t beside_bytes; /* held beside the arena, within the limit: slabs, and what has no home */
+    uint64_t min_block;
+    neap_link link;
+    double seconds;
+    unsigned n_threads;
+    uint64_t seed;
+    bool has_weights; /* plan by a mix of the paper's scores */
+    double weights[4];
+
+    /* what comes out */
+    neap_status status; /* NEAP_NO_PERIOD, NEAP_NO_PLAN, ... */
+    neap_error error;
+    np_program program;
+    np_array(uint64_t) exec_ns;   /* by exec of the period */
+    np_array(uint32_t) homes;     /* by life: arena page, or UINT32_MAX */
+    np_array(char) names;         /* of the period's execs, each ended by '\0' */
+    np_array(uint32_t) name_at;   /* by exec: into `names` */
+    uint64_t limit_used;          /* bytes, for arena and all; 0: none. Higher than asked for where it had to be */
+    bool limit_was_raised;
+    uint64_t load_min;
+    atomic_int phase;             /* 0: not begun, 1: swaps, 2: places */
+} np_lesson;
+
+void np_lesson_learn(np_lesson *lesson);
+void np_lesson_free(np_lesson *lesson); /* NULL is allowed */
+
+typedef struct np_learner {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool is_started;
+    bool is_stopping;
+    np_lesson *lesson;     /* to be learned, or being learned */
+    np_lesson *learned;    /* to be taken */
+    atomic_bool has_news;  /* `learned` is there */
+    atomic_bool is_busy;
+} np_learner;
+
+/* The thread begins with the first lesson. */
+neap_status np_learner_init(np_learner *learner);
+void np_learner_free(np_learner *learner); /* waits for the lesson under way */
+
+/* Takes the lesson over on success. NEAP_DEVICE_FAILED: no thread could be started. The learner must not be busy. */
+neap_status np_learner_give(np_learner *learner, np_lesson *lesson);
+np_lesson *np_learner_take(np_learner *learner); /* NULL: nothing is ready */
+
+#endif

@@ -1,0 +1,75 @@
+/* leave.c: an event that is not the planned one.
+ *
+ * All work is waited for; then every copy that was given is done, and what is where is plain. Planned blocks that are live
+ * become ordinary ones where they stand: their bytes count as used, and the pages of what is absent are unmapped, to be
+ * found again wherever there is room. Nothing is copied. */
+#include "run/manager.h"
+
+const char *neap_departure_text(neap_departure departure)
+{
+    static const char *const texts[NEAP_N_DEPARTURES] = {
+#define NEAP_DEPARTURE_TEXT(name, text) text,
+        NEAP_DEPARTURE_MAP(NEAP_DEPARTURE_TEXT)
+#undef NEAP_DEPARTURE_TEXT
+    };
+    return (unsigned)departure < NEAP_N_DEPARTURES ? texts[departure] : "unknown";
+}
+
+/* The pages of what was given out are no longer the block's. */
+static void unmap_absent(neap_device *m, np_pattern *pattern)
+{
+    uint64_t page = m->device->page_bytes;
+    for (uint32_t i = 0; i < pattern->program.swaps.n; i++) {
+        const np_program_swap *swap = &pattern->program.swaps.items[i];
+        neap_block *block = pattern->actors[swap->life].now[0];
+        if (pattern->is_out[i] && block) {
+            uint32_t first = (uint32_t)(swap->begin / page);
+            uint32_t end = (uint32_t)((swap->end + page - 1) / page);
+            np_view_unmap(&m->pages, &block->view, first, end - first, NP_UNCOUNTED);
+            pattern->is_out[i] = false;
+        }
+    }
+}
+
+/* Planned blocks join the list of live ones; what is loose and its own may leave again. */
+static void list_blocks(neap_device *m, np_pattern *pattern)
+{
+    for (uint32_t i = 0; i < pattern->n_now; i++) {
+        neap_block *block = pattern->now[i];
+        if (block && block->pattern) {
+            block->id = m->next_id++;
+            block->malloc_event = UINT64_MAX;
+            np_live_add(m, block);
+        }
+        if (block && block->kind != NP_BLOCK_SMALL &&
+            (block->kind == NP_BLOCK_FLAT || block->view.n_missing < block->view.n_pages)) {
+            np_recent_touch(m, block);
+        }
+    }
+}
+
+void np_settle(neap_device *m)
+{
+    np_pattern *pattern = m->pattern;
+    (void)np_drain(m); /* where the device has failed, there is no work left to wait for */
+    np_follow_note_laps(m);
+    unmap_absent(m, pattern);
+    list_blocks(m, pattern);
+    np_recount_arena(m);
+    m->state = NEAP_STATE_LEAVE;
+    np_replay_lap(m);
+}
+
+void np_leave_note(neap_device *m, neap_departure why, const char *what)
+{
+    m->stats.departures[why]++;
+    m->stats.n_departures++;
+    np_log(m, NEAP_LOG_WARN, "left the plan at event %u of %zu: %s%s%s", m->cursor, m->pattern->program.events.n,
+           neap_departure_text(why), what ? ": " : "", what ? what : "");
+}
+
+void np_leave(neap_device *m, neap_departure why, const char *what)
+{
+    np_leave_note(m, why, what);
+    np_settle(m);
+}

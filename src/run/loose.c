@@ -1,0 +1,308 @@
+/* loose.c: malloc, free and exec off the plan.
+ *
+ * A large block has a view of its own. When it is freed the view is kept, pages and all, for the next block of the same
+ * size: a program that repeats itself asks for the same sizes again. Under a limit pages come with the first work that
+ * uses the block, not with its malloc. */
+#include <string.h>
+
+#include "run/manager.h"
+
+enum { MAX_SPARES = 4096 };
+
+/* ---- lists ---- */
+
+void np_live_add(neap_device *m, neap_block *block)
+{
+    block->previous = NULL;
+    block->next = m->live;
+    if (m->live) {
+        m->live->previous = block;
+    }
+    m->live = block;
+    block->is_live = true;
+}
+
+void np_live_remove(neap_device *m, neap_block *block)
+{
+    if (block->previous) {
+        block->previous->next = block->next;
+    } else {
+        m->live = block->next;
+    }
+    if (block->next) {
+        block->next->previous = block->previous;
+    }
+    block->previous = block->next = NULL;
+    block->is_live = false;
+}
+
+/* ---- malloc ---- */
+
+static uint32_t pages_of(const neap_device *m, uint64_t bytes)
+{
+    return (uint32_t)((bytes + m->device->page_bytes - 1) / m->device->page_bytes);
+}
+
+/* The marks that a block in used bytes must wait for. With one stream, its order does. */
+static neap_status set_after(neap_device *m, neap_block *block, const uint64_t *after)
+{
+    uint32_t n = m->device->n_streams;
+    if (n > 1) {
+        block->after = np_memory_alloc(m->memory, n, sizeof *block->after);
+        if (!block->after) {
+            return NEAP_NO_MEMORY;
+        }
+        memcpy(block->after, after, n * sizeof *block->after);
+        block->after_left = (1u << n) - 1;
+    }
+    return NEAP_OK;
+}
+
+static neap_status take_spare(neap_device *m, size_t index, neap_block *block)
+{
+    neap_status status = set_after(m, block, m->spares.items[index].after);
+    if (status == NEAP_OK) {
+        block->view = m->spares.items[index].view;
+        block->address = block->view.address;
+        m->spares.n--;
+        for (size_t i = index; i < m->spares.n; i++) {
+            m->spares.items[i] = m->spares.items[i + 1];
+        }
+    }
+    return status;
+}
+
+static neap_status take_view(neap_device *m, uint32_t n_pages, neap_block *block)
+{
+    neap_status status;
+    for (size_t i = m->spares.n; i-- > 0;) {
+        if (m->spares.items[i].view.n_pages == n_pages) {
+            return take_spare(m, i, block);
+        }
+    }
+    status = np_view_make(&m->pages, n_pages, &block->view);
+    block->address = block->view.address;
+    if (status == NEAP_OK && m->limit_pages == UINT32_MAX) {
+        status = np_block_return(m, block);
+        if (status != NEAP_OK) {
+            np_recent_remove(m, block);
+            np_view_free(&m->pages, &block->view, NP_COUNTED);
+        }
+    }
+    return status;
+}
+
+static void block_free(neap_device *m, neap_block *block)
+{
+    if (block->after) {
+        np_memory_free(m->memory, block->after, m->device->n_streams, sizeof *block->after);
+    }
+    np_host_give(&m->host, &block->slot);
+    np_memory_free(m->memory, block, 1, sizeof *block);
+}
+
+static neap_status take_small(neap_device *m, uint64_t bytes, neap_block *block)
+{
+    uint32_t n = np_small_pages_needed(&m->small, bytes);
+    neap_status status = NEAP_OK;
+    if (n > 0) { /* see that there is room for a slab, then leave it to the slabs to take it */
+        uint32_t *numbers = np_memory_alloc(m->memory, n, sizeof *numbers);
+        status = numbers ? np_room_take(m, n, numbers) : NEAP_NO_MEMORY;
+        if (status == NEAP_OK) {
+            np_pages_unuse(&m->pages, numbers, n);
+        }
+        np_memory_free(m->memory, numbers, n, sizeof *numbers);
+    }
+    return status == NEAP_OK ? np_small_take(&m->small, bytes, block) : status;
+}
+
+static neap_status fail_full(const neap_device *m, uint64_t bytes)
+{
+    uint64_t page = m->device->page_bytes;
+    return np_device_fail(NEAP_DEVICE_FULL,
+                          "%llu bytes were asked for, %llu of the device's %llu are held, and no more can be moved to "
+                          "the host; a smaller batch, or a device with more memory, would help",
+                          (unsigned long long)bytes, (unsigned long long)(m->pages.n_held * page),
+                          (unsigned long long)(m->device->n_pages * page));
+}
+
+neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
+{
+    neap_block *made = np_memory_alloc_zero(m->memory, 1, sizeof *made);
+    neap_status status;
+    if (!made) {
+        return np_device_fail(NEAP_NO_MEMORY, "%s", neap_status_message(NEAP_NO_MEMORY));
+    }
+    made->bytes = bytes;
+    made->life = NP_NO_LIFE;
+    made->home = NP_NO_HOME;
+    made->kind = bytes < m->device->page_bytes ? NP_BLOCK_SMALL : NP_BLOCK_LOOSE;
+    made->malloc_event = UINT64_MAX;
+    if (bytes > (uint64_t)m->device->n_pages * m->device->page_bytes) {
+        status = NEAP_DEVICE_FULL;
+    } else {
+        m->pin++;
+        status = made->kind == NP_BLOCK_SMALL ? take_small(m, bytes, made) : take_view(m, pages_of(m, bytes), made);
+    }
+    if (status != NEAP_OK) {
+        block_free(m, made);
+        return status == NEAP_DEVICE_FULL ? fail_full(m, bytes)
+                                          : np_device_fail(status, "%s", neap_status_message(status));
+    }
+    made->id = m->next_id++;
+    np_live_add(m, made);
+    if (made->view.n_missing < made->view.n_pages) {
+        np_recent_touch(m, made);
+    }
+    *block = made;
+    return NEAP_OK;
+}
+
+/* ---- free ---- */
+
+static bool has_arena_pages(const neap_device *m, const np_view *view)
+{
+    for (uint32_t i = 0; i < view->n_pages; i++) {
+        if (view->numbers[i] != NP_NO_PAGE && np_pages_is_arena(&m->pages, view->numbers[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool keep_view(neap_device *m, neap_block *block)
+{
+    np_spare spare = {.view = block->view};
+    if (block->view.n_missing > 0 || block->home != NP_NO_HOME || has_arena_pages(m, &block->view) ||
+        m->spares.n >= MAX_SPARES) {
+        return false;
+    }
+    for (np_stream s = 0; s < m->device->n_streams; s++) {
+        spare.after[s] = m->device->api->mark(m->device, s);
+    }
+    return np_array_push(m->memory, &m->spares, spare) == NEAP_OK;
+}
+
+static void free_planned(neap_device *m, neap_block *block)
+{
+    if (block->kind == NP_BLOCK_SWAPPED) {
+        (void)np_drain(m); /* its pages go to others */
+        np_view_unmap(&m->pages, &block->view, 0, block->view.n_pages, NP_COUNTED);
+    } else if (!block->is_absent) {
+        uint32_t first;
+        uint32_t end;
+        (void)np_drain(m);
+        np_block_arena_pages(m, block, &first, &end);
+        np_pages_unuse(&m->pages, &m->arena.numbers[first], end - first);
+    }
+    block->is_absent = false;
+    block->on_host = false;
+    block->pattern->n_live--;
+}
+
+void np_loose_free(neap_device *m, neap_block *block)
+{
+    np_recent_remove(m, block);
+    np_live_remove(m, block);
+    if (block->kind == NP_BLOCK_FLAT || block->kind == NP_BLOCK_SWAPPED) {
+        free_planned(m, block);
+        return;
+    }
+    if (block->kind == NP_BLOCK_SMALL) {
+        np_small_give(&m->small, block);
+    } else if (!keep_view(m, block)) {
+        (void)np_drain(m);
+        np_view_free(&m->pages, &block->view, NP_COUNTED);
+    }
+    block_free(m, block);
+}
+
+/* ---- exec ---- */
+
+neap_status np_wait_after(neap_device *m, neap_block *block, np_stream stream)
+{
+    np_device *device = m->device;
+    for (np_stream other = 0; other < device->n_streams; other++) {
+        if (other != stream && block->after[other] > 0) {
+            neap_status status = device->api->wait(device, stream, other, block->after[other]);
+            if (status != NEAP_OK) {
+                return status;
+            }
+        }
+    }
+    block->after_left &= ~(1u << stream);
+    return NEAP_OK;
+}
+
+static neap_status list_touches(neap_device *m, const neap_use *uses, size_t n_uses)
+{
+    neap_status status = np_array_reserve(m->memory, &m->touches, n_uses + 1);
+    for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
+        m->touches.items[i] = (np_touch){.address = uses[i].block->address,
+                                         .bytes = uses[i].block->bytes,
+                                         .writes = uses[i].kind != NEAP_ACCESS_READ};
+    }
+    return status;
+}
+
+neap_status np_launch(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_times *times,
+                      uint64_t *mark)
+{
+    np_task task = {.run = work->run,
+                    .arg = work->arg,
+                    .arg_bytes = work->arg_bytes,
+                    .duration_ns = work->duration_ns,
+                    .times = times};
+    if (m->device->wants_touches) {
+        neap_status status = list_touches(m, uses, n_uses);
+        if (status != NEAP_OK) {
+            return status;
+        }
+        task.touches = m->touches.items;
+        task.n_touches = (uint32_t)n_uses;
+    }
+    return m->device->api->launch(m->device, work->stream, &task, mark);
+}
+
+/* Everything that the work uses is on the device when this succeeds. */
+static neap_status make_ready(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses)
+{
+    neap_status status = NEAP_OK;
+    m->pin++;
+    m->exec_name = work->name;
+    for (size_t i = 0; i < n_uses; i++) {
+        uses[i].block->pinned_by = m->pin;
+    }
+    for (int flat = 1; flat >= 0; flat--) {
+        for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
+            if ((uses[i].block->kind == NP_BLOCK_FLAT) == (flat == 1)) {
+                status = np_block_return(m, uses[i].block);
+            }
+        }
+    }
+    for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
+        np_recent_touch(m, uses[i].block);
+        if (uses[i].block->after_left & (1u << work->stream)) {
+            status = np_wait_after(m, uses[i].block, work->stream);
+        }
+    }
+    m->exec_name = NULL;
+    return status;
+}
+
+neap_status np_loose_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_times *times)
+{
+    uint64_t mark;
+    neap_status status = make_ready(m, work, uses, n_uses);
+    if (status == NEAP_OK) {
+        status = np_launch(m, work, uses, n_uses, times, &mark);
+    }
+    if (status != NEAP_OK) {
+        return np_device_fail(status, "%s could not be given to the device: %s; nothing is lost, and it can be tried again",
+                              work->name, neap_status_message(status));
+    }
+    for (size_t i = 0; i < n_uses; i++) {
+        uses[i].block->n_writes += uses[i].kind != NEAP_ACCESS_READ;
+    }
+    return NEAP_OK;
+}

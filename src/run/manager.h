@@ -1,0 +1,183 @@
+/* manager.h: the manager's parts, and what each may ask of the others.
+ *
+ * The manager serves malloc, free and exec in one of two ways:
+ *
+ *   off the plan  (observe, detect, plan, leave) blocks come from small.h and from views of their own (loose.c). Under a
+ *                 limit the least recently used ones leave and come back when work needs them (room.c). Every event is
+ *                 recorded and fed to the detector (record.c).
+ *   on the plan   (run) every event is compared with the next of the pattern's program; blocks, addresses, copies and
+ *                 waits are all known (follow.c).
+ *
+ * Between the two stand enter.c (a start of a known pattern: blocks take their places) and leave.c (an event that does
+ * not match: blocks become ordinary ones where they are). Both wait for all work first, so that neither way has to know
+ * about work that the other gave. learn.c plans beside the program.
+ *
+ * All state is guarded by one lock; the planner's thread has its own input and output. */
+#ifndef NP_RUN_MANAGER_H
+#define NP_RUN_MANAGER_H
+
+#include <pthread.h>
+
+#include "run/learn.h"
+#include "run/pattern.h"
+#include "run/record.h"
+#include "run/small.h"
+
+enum { NP_MAX_PATTERNS = 8, NP_HISTORY = 256, NP_MAX_UNKNOWN = 8 };
+
+/* An address range kept mapped after its block was freed, for the next block of the same size. */
+typedef struct np_spare {
+    np_view view;
+    uint64_t after[NP_MAX_STREAMS];
+} np_spare;
+
+/* An iteration that was seen between two known starts and has no plan yet. */
+typedef struct np_unknown {
+    uint64_t hash;
+    uint32_t n_seen;
+} np_unknown;
+
+struct neap_device {
+    pthread_mutex_t lock;
+    const neap_memory *memory;
+    np_device *device;
+    neap_device_options options;
+    char *plan_cache; /* folder, or NULL */
+    neap_state state;
+
+    /* off the plan */
+    np_pages pages;
+    np_host host;
+    np_small small;
+    np_array(np_spare) spares; /* most recent last */
+    neap_block *live;          /* list of all live blocks */
+    neap_block *newest;        /* of those off the plan that can leave: most and */
+    neap_block *oldest;        /* least recently used */
+    uint32_t pin;              /* number of the exec being made ready */
+    const char *exec_name;     /* its name, for messages */
+    uint32_t limit_pages;      /* UINT32_MAX: none */
+    bool limit_was_raised;
+    uint64_t next_id;
+    np_recorder recorder;
+
+    /* the arena */
+    bool is_entering; /* the arena's unused pages are not for others now */
+    np_view arena; /* address range of the whole arena: page k of it is the arena's page k */
+    uint32_t n_arena; /* pages in it so far */
+
+    /* on the plan */
+    np_pattern *pattern; /* followed now, or last; NULL: none was yet */
+    uint32_t cursor;     /* next event of its program */
+    uint32_t footprint_pages; /* the most that was held since a plan became active */
+    np_array(np_pattern *) patterns;
+    np_array(np_unknown) unknown;
+    uint8_t history[NP_HISTORY]; /* kinds of the last iterations: index of a pattern, 255: none */
+    uint32_t n_history;
+    np_learner learner;
+    np_array(np_touch) touches; /* scratch */
+    uint64_t n_unrecorded;      /* events since the recording was given up */
+    uint32_t n_failed_plans;
+
+    neap_stats stats; /* counters; what can be computed is filled in on request */
+};
+
+/* A manager on a device of the caller's making, which it takes over, also on failure. */
+neap_status np_manager_open(np_device *device, const neap_device_options *options, neap_error *error,
+                            neap_device **opened);
+
+/* Gives the planner a trace, taken over, to plan from. It must not be busy. */
+void np_ask_for_plan(neap_device *m, neap_trace *trace, bool is_disturbed);
+
+/* ---- log.c ---- */
+void np_log(neap_device *m, neap_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Sets the text of neap_device_error for this thread and returns the status. */
+neap_status np_device_fail(neap_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void np_device_fail_clear(void);
+
+/* ---- room.c: which blocks are on the device ---- */
+
+/* Waits for all work given so far. */
+neap_status np_drain(neap_device *m);
+
+/* Takes n pages within the limit, new ones or (off the plan) unused ones of the arena. Where there are not enough: spares
+ * are dissolved, then the least recently used unpinned blocks leave for the host; where that does not do, the limit is
+ * raised, in one line. NEAP_DEVICE_FULL: the device itself has no more. */
+neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers);
+
+/* Moves a block's data to the host, off the plan. On failure it stays. */
+neap_status np_block_depart(neap_device *m, neap_block *block);
+
+/* Brings all of a block to the device, off the plan. What stands in the bytes of a flat one leaves first, pinned or not:
+ * flat blocks of an exec are brought before all others. */
+neap_status np_block_return(neap_device *m, neap_block *block);
+
+/* Arena pages [first, end) that a flat block touches. */
+void np_block_arena_pages(const neap_device *m, const neap_block *block, uint32_t *first, uint32_t *end);
+
+/* Where a page of a block belongs in the arena: the physical page, or NP_NO_PAGE. */
+uint32_t np_block_home_page(const neap_device *m, const neap_block *block, uint32_t page);
+
+bool np_block_is_here(const neap_block *block); /* off the plan: all its bytes are on the device */
+
+/* Does the slot have these bytes as they are? It does now. */
+bool np_block_is_clean(const neap_block *block, uint64_t begin, uint64_t end);
+void np_block_note_copied(neap_block *block, uint64_t begin, uint64_t end);
+
+/* The list of blocks that can leave. */
+void np_recent_touch(neap_device *m, neap_block *block);
+void np_recent_remove(neap_device *m, neap_block *block);
+
+void np_spares_dissolve(neap_device *m); /* all; no work is under way */
+
+/* ---- loose.c: malloc, free, exec off the plan ---- */
+void np_live_add(neap_device *m, neap_block *block);
+void np_live_remove(neap_device *m, neap_block *block);
+neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block);
+void np_loose_free(neap_device *m, neap_block *block);
+neap_status np_loose_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_times *times);
+neap_status np_wait_after(neap_device *m, neap_block *block, np_stream stream); /* see neap_block.after */
+neap_status np_launch(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_times *times,
+                      uint64_t *mark);
+
+/* ---- follow.c: on the plan. *served false: the event is not the planned one, and the device is off the plan now ---- */
+neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_block **block);
+neap_status np_follow_free(neap_device *m, neap_block *block, bool *served);
+neap_status np_follow_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, bool *served);
+
+/* Takes the times of the laps that are done. */
+void np_follow_note_laps(neap_device *m);
+
+/* ---- enter.c ---- */
+
+/* Called off the plan before an event is served: where it is the start of a known pattern, enters it. */
+void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key);
+
+/* At the end of a lap: the pattern for the next, entered where it is another one. */
+void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key);
+
+/* Counts anew who uses the arena's pages: off the plan. */
+void np_recount_arena(neap_device *m);
+
+void np_history_add(neap_device *m, const np_pattern *pattern); /* NULL: an iteration without a plan */
+
+/* ---- leave.c ---- */
+
+/* Ends following: planned blocks become ordinary ones where they are. What the program does next is recorded. */
+void np_settle(neap_device *m);
+/* Counts a departure, and says so. */
+void np_leave_note(neap_device *m, neap_departure why, const char *what);
+/* Both. */
+void np_leave(neap_device *m, neap_departure why, const char *what);
+
+/* ---- replay.c: iterations without a plan ---- */
+
+/* Begins the recording with what was served from the plan since the iteration's start. */
+void np_replay_lap(neap_device *m);
+
+/* At a start, off the plan: notes the iteration that has ended. One that comes again gets a plan of its own. */
+void np_unknown_note(neap_device *m);
+
+/* ---- the whole ---- */
+bool np_manager_is_valid(const neap_device *m);
+
+#endif

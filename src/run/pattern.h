@@ -1,0 +1,81 @@
+/* pattern.h: an iteration that the manager knows, with its plan and what following it needs. */
+#ifndef NP_RUN_PATTERN_H
+#define NP_RUN_PATTERN_H
+
+#include "run/block.h"
+
+enum { NP_RECENT_KEYS = 64 }; /* events that are looked back on to know a start */
+enum { NP_LAPS = 16 }; /* whose times are kept, and how far the host may be ahead of the device, and more */
+
+/* A life of the plan at run time. */
+typedef struct np_actor {
+    neap_block *planned; /* its blocks, one for each place; NULL: persistent, or it has no place */
+    neap_block **now;    /* by place: the block that stands for it while it lives, else NULL. The planned one, a persistent
+                          * one, or one from off the plan that was alive when the plan was entered */
+    uint32_t next_malloc; /* turn of the next malloc, */
+    uint32_t next_free;   /* and free */
+} np_actor;
+
+typedef struct np_pattern {
+    const neap_memory *memory;
+    np_program program;
+    np_actor *actors;     /* by life */
+    neap_block *blocks;   /* of all actors that are planned */
+    neap_block **now;     /* of all actors */
+    uint32_t n_blocks;
+    uint32_t n_now;
+    uint8_t *exec_streams; /* by exec */
+    uint64_t *exec_ns;     /* by exec: duration, as recorded */
+    uint64_t *exec_marks;  /* by exec: of the last time it was given; 0: not since the plan was entered */
+    uint64_t *out_marks;   /* by swap */
+    uint64_t *in_marks;
+    bool *is_out;          /* by swap: its copy out was given, its copy in was not */
+    uint32_t *homes;       /* by life: arena page of a persistent block, or NP_NO_HOME */
+    char *names;           /* of the execs, each ended by '\0' */
+    size_t names_bytes;
+    uint32_t *name_at;     /* by exec: into `names` */
+    uint64_t hash;         /* of its events */
+    uint32_t n_tail;       /* so many last events occur in this order only at the period's end; 0: no number below
+                            * NP_RECENT_KEYS does */
+    bool was_entered;
+    uint32_t n_live;       /* planned blocks that are live */
+    uint32_t n_refused;    /* starts at which it could not be entered, since the last time it was */
+
+    /* time on the device */
+    uint64_t n_laps;               /* ended since it was entered */
+    uint64_t n_noted;              /* of them, whose first exec's time was taken */
+    np_times lap_times[NP_LAPS];   /* of the first exec of a lap, by lap modulo */
+    uint64_t lap_marks[NP_LAPS];
+    uint64_t last_lap_start_ns;    /* of the last lap that was looked at; 0: none */
+    np_array(double) laps_ns;      /* how long laps took, on the plan from begin to end */
+} np_pattern;
+
+/* What a pattern knows beside its program. Copied. */
+typedef struct np_pattern_facts {
+    const uint64_t *exec_ns; /* by exec: duration */
+    const uint32_t *name_at; /* by exec: into `names` */
+    const char *names;
+    size_t names_bytes;
+    const uint32_t *homes; /* by life */
+} np_pattern_facts;
+
+/* Takes the program over, also on failure. */
+neap_status np_pattern_create(np_program *program, const np_pattern_facts *facts, const neap_memory *memory,
+                              np_pattern **pattern);
+void np_pattern_free(np_pattern *pattern); /* its views and slots have been given back; NULL is allowed */
+
+/* What stands for a sequence of events: kinds, sizes, names. Begin with 0. */
+uint64_t np_pattern_hash(uint64_t hash, neap_event_kind kind, uint64_t key);
+
+/* An event's key as it is hashed: bytes of a malloc or free, name of an exec. */
+uint64_t np_pattern_key(const np_pattern *pattern, uint32_t event);
+
+/* Bytes that the plan takes on the host. */
+uint64_t np_pattern_metadata_bytes(const np_pattern *pattern);
+
+/* The median of the laps measured; NaN where there are fewer than three. */
+double np_pattern_median_lap_ns(np_pattern *pattern);
+
+bool np_pattern_is_valid(const np_pattern *pattern);
+
+#endif

@@ -1,0 +1,302 @@
+/* replay.c: iterations that no plan was made for.
+ *
+ * When a program leaves its plan in the middle of an iteration, the recording begins with the events that the plan has
+ * served, so that it holds the iteration whole. At the next known start the iteration is over. One that has been seen
+ * twice (an evaluation, another batch size, a step that logs) is a pattern like the first: it is laid out three times in a
+ * row, as a program that does nothing else would, and planned. */
+#include <string.h>
+
+#include "run/manager.h"
+
+/* ---- what the plan has served ---- */
+
+typedef struct replay {
+    neap_device *m;
+    const np_pattern *pattern;
+    uint64_t *ids; /* by life: of its block at present */
+    np_array(uint64_t) use_ids;
+    np_array(neap_access_kind) use_kinds;
+} replay;
+
+static bool can_be_replayed(const neap_device *m, const np_pattern *pattern)
+{
+    for (size_t i = 0; i < pattern->program.lives.n; i++) {
+        if (pattern->program.lives.items[i].n_places > 1) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < m->cursor; i++) {
+        const np_program_event *event = &pattern->program.events.items[i];
+        if (event->kind != NEAP_EVENT_EXEC && event->subject == NP_NO_LIFE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The blocks that were live at the iteration's start. */
+static void replay_start(replay *r)
+{
+    neap_device *m = r->m;
+    uint32_t length = (uint32_t)r->pattern->program.events.n;
+    for (uint32_t i = 0; i < r->pattern->program.lives.n; i++) {
+        const np_program_life *life = &r->pattern->program.lives.items[i];
+        const neap_block *block = r->pattern->actors[i].now[0];
+        bool was_live = life->persistent || life->end > length;
+        bool is_freed = !life->persistent && life->end > length && life->end - length < m->cursor;
+        bool is_new = !life->persistent && life->begin < m->cursor;
+        r->ids[i] = block && !is_new ? block->id : m->next_id++;
+        if (was_live && (is_freed || is_new || block)) {
+            np_recorder_add_live(&m->recorder, r->ids[i], life->bytes);
+        }
+    }
+    for (neap_block *block = m->live; block; block = block->next) {
+        block->malloc_event = UINT64_MAX;
+        if (block->life == NP_NO_LIFE) {
+            np_recorder_add_live(&m->recorder, block->id, block->bytes);
+        }
+    }
+}
+
+static void replay_malloc(replay *r, uint32_t life)
+{
+    neap_device *m = r->m;
+    neap_block *block = r->pattern->actors[life].now[0];
+    bool is_live = block && block->malloc_event == UINT64_MAX;
+    r->ids[life] = is_live ? block->id : m->next_id++;
+    if (is_live) {
+        block->malloc_event = m->recorder.n_events;
+    }
+    np_recorder_add_malloc(&m->recorder, r->ids[life], r->pattern->program.lives.items[life].bytes);
+}
+
+static neap_status replay_exec(replay *r, const np_program_event *event)
+{
+    const np_pattern *pattern = r->pattern;
+    const np_program_use *uses = &pattern->program.uses.items[event->first_use];
+    neap_status status = np_array_reserve(r->m->memory, &r->use_ids, event->n_uses + 1u);
+    if (status == NEAP_OK) {
+        status = np_array_reserve(r->m->memory, &r->use_kinds, event->n_uses + 1u);
+    }
+    for (uint32_t i = 0; i < event->n_uses && status == NEAP_OK; i++) {
+        r->use_ids.items[i] = r->ids[uses[i].life];
+        r->use_kinds.items[i] = (neap_access_kind)uses[i].kind;
+    }
+    if (status == NEAP_OK) {
+        np_recorder_add_exec(&r->m->recorder, pattern->names + pattern->name_at[event->subject], event->stream,
+                             pattern->exec_ns[event->subject], r->use_ids.items, r->use_kinds.items, event->n_uses);
+    }
+    return status;
+}
+
+static neap_status replay_events(replay *r)
+{
+    neap_status status = NEAP_OK;
+    for (uint32_t i = 0; i < r->m->cursor && status == NEAP_OK; i++) {
+        const np_program_event *event = &r->pattern->program.events.items[i];
+        switch ((neap_event_kind)event->kind) {
+        case NEAP_EVENT_MALLOC:
+            replay_malloc(r, event->subject);
+            break;
+        case NEAP_EVENT_FREE:
+            np_recorder_add_free(&r->m->recorder, r->ids[event->subject],
+                                 r->pattern->program.lives.items[event->subject].bytes);
+            break;
+        case NEAP_EVENT_EXEC:
+            status = replay_exec(r, event);
+            break;
+        }
+    }
+    return status;
+}
+
+void np_replay_lap(neap_device *m)
+{
+    size_t n_lives = m->pattern->program.lives.n;
+    replay r = {.m = m, .pattern = m->pattern};
+    neap_status status = NEAP_NO_MEMORY;
+    r.ids = np_memory_alloc_zero(m->memory, n_lives, sizeof *r.ids);
+    if (r.ids && can_be_replayed(m, m->pattern)) {
+        np_recorder_begin_empty(&m->recorder);
+        replay_start(&r);
+        status = replay_events(&r);
+    }
+    if (status != NEAP_OK) {
+        np_recorder_begin(&m->recorder, m->live);
+    }
+    m->recorder.is_whole = status == NEAP_OK && m->recorder.trace;
+    np_memory_free(m->memory, r.ids, n_lives, sizeof *r.ids);
+    np_array_free(m->memory, &r.use_ids);
+    np_array_free(m->memory, &r.use_kinds);
+}
+
+/* ---- an iteration three times in a row ---- */
+
+enum { REPEATS = 3 };
+
+typedef struct repetition {
+    const neap_memory *memory;
+    const neap_trace *one;
+    neap_trace *all;
+    uint64_t *ids;       /* by block of `one`: its number in the repetition at hand */
+    uint32_t *successor; /* by block of `one` that was live before and is freed: the block, malloc'd and not freed, that
+                          * takes its part in the next repetition */
+    uint64_t next_id;
+} repetition;
+
+/* Pairs what the iteration frees of earlier ones with what it leaves to later ones; false: they do not match, so that
+ * the iteration could not be repeated. */
+static bool pair_crossing(repetition *r)
+{
+    const neap_trace_block *blocks = r->one->blocks.items;
+    size_t n = r->one->blocks.n;
+    for (uint32_t i = 0; i < n; i++) {
+        r->successor[i] = NEAP_NEVER;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+        if (blocks[i].malloc_event == NEAP_NEVER || blocks[i].free_event != NEAP_NEVER) {
+            continue; /* it does not outlive the iteration that malloc'd it */
+        }
+        while (k < n && !(blocks[k].malloc_event == NEAP_NEVER && blocks[k].free_event != NEAP_NEVER &&
+                          blocks[k].bytes == blocks[i].bytes && r->successor[k] == NEAP_NEVER)) {
+            k++;
+        }
+        if (k == n) {
+            return false;
+        }
+        r->successor[k] = i;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        if (blocks[k].malloc_event == NEAP_NEVER && blocks[k].free_event != NEAP_NEVER &&
+            r->successor[k] == NEAP_NEVER) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static neap_status repeat_exec(repetition *r, const neap_event *event)
+{
+    const char *name = neap_trace_exec_name(r->one, event->subject);
+    neap_status status = np_trace_add_exec(r->all, name, strlen(name), 0, event->duration_ns);
+    for (uint32_t i = 0; i < event->n_accesses && status == NEAP_OK; i++) {
+        const neap_access *access = &r->one->accesses.items[event->first_access + i];
+        status = np_trace_add_access(r->all, r->ids[access->block], access->kind);
+    }
+    if (status == NEAP_OK) {
+        r->all->events.items[r->all->events.n - 1].stream = event->stream;
+    }
+    return status;
+}
+
+static neap_status repeat_once(repetition *r)
+{
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; i < r->one->events.n && status == NEAP_OK; i++) {
+        const neap_event *event = &r->one->events.items[i];
+        switch (event->kind) {
+        case NEAP_EVENT_MALLOC:
+            r->ids[event->subject] = r->next_id++;
+            status = np_trace_add_malloc(r->all, r->ids[event->subject], r->one->blocks.items[event->subject].bytes);
+            break;
+        case NEAP_EVENT_FREE:
+            status = np_trace_add_free(r->all, r->ids[event->subject]);
+            break;
+        case NEAP_EVENT_EXEC:
+            status = repeat_exec(r, event);
+            break;
+        }
+    }
+    for (size_t i = 0; i < r->one->blocks.n; i++) {
+        if (r->successor[i] != NEAP_NEVER) {
+            r->ids[i] = r->ids[r->successor[i]];
+        }
+    }
+    return status;
+}
+
+static neap_status repeat(repetition *r, uint64_t next_id)
+{
+    neap_status status = NEAP_OK;
+    r->next_id = next_id;
+    for (size_t i = 0; i < r->one->blocks.n && status == NEAP_OK; i++) {
+        const neap_trace_block *block = &r->one->blocks.items[i];
+        r->ids[i] = block->id;
+        if (block->malloc_event == NEAP_NEVER) {
+            status = np_trace_add_live(r->all, block->id, block->bytes);
+        }
+    }
+    for (int i = 0; i < REPEATS && status == NEAP_OK; i++) {
+        status = repeat_once(r);
+    }
+    return status;
+}
+
+/* NULL: it cannot be repeated. */
+static neap_trace *repeat_trace(const neap_trace *one, uint64_t next_id, const neap_memory *memory)
+{
+    repetition r = {.memory = memory, .one = one};
+    neap_status status = np_trace_create(memory, &r.all);
+    if (status != NEAP_OK) {
+        return NULL;
+    }
+    r.ids = np_memory_alloc_zero(memory, one->blocks.n, sizeof *r.ids);
+    r.successor = np_memory_alloc_zero(memory, one->blocks.n, sizeof *r.successor);
+    status = r.ids && r.successor && pair_crossing(&r) ? repeat(&r, next_id) : NEAP_NO_PLAN;
+    np_memory_free(memory, r.ids, one->blocks.n, sizeof *r.ids);
+    np_memory_free(memory, r.successor, one->blocks.n, sizeof *r.successor);
+    if (status != NEAP_OK) {
+        neap_trace_free(r.all);
+        return NULL;
+    }
+    return r.all;
+}
+
+/* ---- iterations seen ---- */
+
+static const np_pattern *find_pattern(const neap_device *m, uint64_t hash)
+{
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        if (m->patterns.items[i]->hash == hash) {
+            return m->patterns.items[i];
+        }
+    }
+    return NULL;
+}
+
+/* How often it has been seen, this time included. */
+static uint32_t count_seen(neap_device *m, uint64_t hash)
+{
+    np_unknown unknown = {.hash = hash, .n_seen = 1};
+    for (size_t i = 0; i < m->unknown.n; i++) {
+        if (m->unknown.items[i].hash == hash) {
+            return ++m->unknown.items[i].n_seen;
+        }
+    }
+    if (m->unknown.n == NP_MAX_UNKNOWN) { /* the one longest ago makes room */
+        memmove(&m->unknown.items[0], &m->unknown.items[1], (NP_MAX_UNKNOWN - 1) * sizeof unknown);
+        m->unknown.n--;
+    }
+    return np_array_push(m->memory, &m->unknown, unknown) == NEAP_OK ? 1u : 0u;
+}
+
+void np_unknown_note(neap_device *m)
+{
+    uint64_t hash = m->recorder.hash;
+    const np_pattern *known = find_pattern(m, hash);
+    if (m->state != NEAP_STATE_LEAVE || !m->recorder.is_whole || m->recorder.n_events == 0) {
+        return;
+    }
+    np_history_add(m, known);
+    if (!known && count_seen(m, hash) >= 2 && !atomic_load(&m->learner.is_busy) &&
+        m->patterns.n < NP_MAX_PATTERNS && np_drain(m) == NEAP_OK) {
+        neap_trace *one = np_recorder_take(&m->recorder);
+        neap_trace *all = one ? repeat_trace(one, m->next_id, m->memory) : NULL;
+        neap_trace_free(one);
+        if (all) {
+            np_ask_for_plan(m, all, true);
+        }
+    }
+    m->recorder.is_whole = false; /* it is noted */
+}

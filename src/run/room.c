@@ -1,0 +1,439 @@
+/* room.c: which blocks are on the device while there is no plan to say so.
+ *
+ * Under a limit the least recently used blocks leave for the host, and work brings back what it uses. All of this waits
+ * for the device: slow, simple and right. It is only for the time until a plan exists, and for events outside one. */
+#include "run/manager.h"
+
+neap_status np_drain(neap_device *m)
+{
+    np_device *device = m->device;
+    for (np_stream s = 0; s < NP_N_STREAMS; s++) {
+        if (s < device->n_streams || s >= NP_MAX_STREAMS) {
+            neap_status status = device->api->sync(device, s, device->api->mark(device, s));
+            if (status != NEAP_OK) {
+                return status;
+            }
+        }
+    }
+    return NEAP_OK;
+}
+
+/* ---- the list of blocks that can leave ---- */
+
+void np_recent_remove(neap_device *m, neap_block *block)
+{
+    if (block->newer) {
+        block->newer->older = block->older;
+    } else if (m->newest == block) {
+        m->newest = block->older;
+    }
+    if (block->older) {
+        block->older->newer = block->newer;
+    } else if (m->oldest == block) {
+        m->oldest = block->newer;
+    }
+    block->newer = block->older = NULL;
+}
+
+void np_recent_touch(neap_device *m, neap_block *block)
+{
+    if (block->kind == NP_BLOCK_SMALL || m->newest == block) {
+        return;
+    }
+    np_recent_remove(m, block);
+    block->older = m->newest;
+    if (m->newest) {
+        m->newest->newer = block;
+    }
+    m->newest = block;
+    m->oldest = m->oldest ? m->oldest : block;
+}
+
+/* ---- facts about a block ---- */
+
+void np_block_arena_pages(const neap_device *m, const neap_block *block, uint32_t *first, uint32_t *end)
+{
+    uint64_t page = m->device->page_bytes;
+    uint64_t offset = (uint64_t)(block->address - m->arena.address);
+    *first = (uint32_t)(offset / page);
+    *end = (uint32_t)((offset + block->bytes + page - 1) / page);
+}
+
+uint32_t np_block_home_page(const neap_device *m, const neap_block *block, uint32_t page)
+{
+    uint64_t at = (uint64_t)page * m->device->page_bytes;
+    const np_program_life *life;
+    const np_placed *placed;
+    if (block->kind == NP_BLOCK_LOOSE) {
+        return block->home == NP_NO_HOME ? NP_NO_PAGE : m->arena.numbers[block->home + page];
+    }
+    life = &block->pattern->program.lives.items[block->life];
+    placed = &block->pattern->program.placed.items[life->first_placed];
+    while (at >= placed->at + placed->bytes) {
+        placed++;
+    }
+    return m->arena.numbers[(placed->offset + (at - placed->at)) / m->device->page_bytes];
+}
+
+bool np_block_is_here(const neap_block *block)
+{
+    switch ((np_block_kind)block->kind) {
+    case NP_BLOCK_SMALL:
+        return true;
+    case NP_BLOCK_FLAT:
+        return !block->is_absent;
+    case NP_BLOCK_LOOSE:
+    case NP_BLOCK_SWAPPED:
+        break;
+    }
+    return block->view.n_missing == 0;
+}
+
+static uint64_t bytes_of_pages(const neap_device *m, const neap_block *block)
+{
+    return (uint64_t)block->view.n_pages * m->device->page_bytes;
+}
+
+bool np_block_is_clean(const neap_block *block, uint64_t begin, uint64_t end)
+{
+    return block->on_host && block->clean_writes == block->n_writes && block->clean_begin <= begin &&
+           end <= block->clean_end;
+}
+
+void np_block_note_copied(neap_block *block, uint64_t begin, uint64_t end)
+{
+    bool touches = block->on_host && block->clean_writes == block->n_writes && begin <= block->clean_end &&
+                   block->clean_begin <= end;
+    block->clean_begin = touches && block->clean_begin < begin ? block->clean_begin : begin;
+    block->clean_end = touches && block->clean_end > end ? block->clean_end : end;
+    block->clean_writes = block->n_writes;
+    block->on_host = true;
+}
+
+/* ---- leaving ---- */
+
+static neap_status copy_out(neap_device *m, neap_block *block, uint64_t begin, uint64_t end)
+{
+    np_device *device = m->device;
+    uint64_t mark;
+    neap_status status;
+    if (np_block_is_clean(block, begin, end)) {
+        return NEAP_OK;
+    }
+    status = device->api->copy(device, NP_STREAM_OUT, block->slot.host + begin, block->address + begin, end - begin,
+                               &mark);
+    m->stats.bytes_out += status == NEAP_OK ? end - begin : 0;
+    return status;
+}
+
+/* The pages of a view that are there, in runs. */
+static neap_status copy_pages_out(neap_device *m, neap_block *block)
+{
+    uint64_t page = m->device->page_bytes;
+    neap_status status = NEAP_OK;
+    for (uint32_t i = 0; i < block->view.n_pages && status == NEAP_OK;) {
+        uint32_t end = i;
+        while (end < block->view.n_pages && block->view.numbers[end] != NP_NO_PAGE) {
+            end++;
+        }
+        if (end > i) {
+            status = copy_out(m, block, i * page, end * page);
+        }
+        i = end + 1;
+    }
+    return status;
+}
+
+static void forget_arena_pages(neap_device *m, const neap_block *block)
+{
+    uint32_t first;
+    uint32_t end;
+    np_block_arena_pages(m, block, &first, &end);
+    np_pages_unuse(&m->pages, &m->arena.numbers[first], end - first);
+}
+
+neap_status np_block_depart(neap_device *m, neap_block *block)
+{
+    bool is_flat = block->kind == NP_BLOCK_FLAT;
+    uint64_t bytes = is_flat ? block->bytes : bytes_of_pages(m, block);
+    neap_status status = np_drain(m);
+    if (status == NEAP_OK && !block->slot.host) {
+        status = np_host_take(&m->host, bytes, &block->slot);
+    }
+    if (status == NEAP_OK) {
+        status = is_flat ? copy_out(m, block, 0, bytes) : copy_pages_out(m, block);
+    }
+    if (status == NEAP_OK) {
+        status = np_drain(m);
+    }
+    if (status != NEAP_OK) { /* copies may be on their way into the slot, but the block is still where it was */
+        return status;
+    }
+    if (is_flat) {
+        forget_arena_pages(m, block);
+        block->is_absent = true;
+    } else {
+        np_view_unmap(&m->pages, &block->view, 0, block->view.n_pages, NP_COUNTED);
+    }
+    block->on_host = true;
+    block->clean_writes = block->n_writes;
+    block->clean_begin = 0;
+    block->clean_end = bytes;
+    np_recent_remove(m, block);
+    return NEAP_OK;
+}
+
+/* ---- making room ---- */
+
+static bool spare_is_idle(const neap_device *m, const np_spare *spare)
+{
+    for (np_stream s = 0; s < m->device->n_streams; s++) {
+        if (!m->device->api->is_done(m->device, s, spare->after[s])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static neap_status dissolve_oldest_spare(neap_device *m)
+{
+    neap_status status = spare_is_idle(m, &m->spares.items[0]) ? NEAP_OK : np_drain(m);
+    if (status == NEAP_OK) {
+        np_view_free(&m->pages, &m->spares.items[0].view, NP_COUNTED);
+        m->spares.n--;
+        for (size_t i = 0; i < m->spares.n; i++) {
+            m->spares.items[i] = m->spares.items[i + 1];
+        }
+    }
+    return status;
+}
+
+void np_spares_dissolve(neap_device *m)
+{
+    for (size_t i = 0; i < m->spares.n; i++) {
+        np_view_free(&m->pages, &m->spares.items[i].view, NP_COUNTED);
+    }
+    m->spares.n = 0;
+}
+
+static neap_block *oldest_unpinned(const neap_device *m)
+{
+    neap_block *block = m->oldest;
+    while (block && block->pinned_by == m->pin) {
+        block = block->newer;
+    }
+    return block;
+}
+
+/* A spare or a block less; *gone false: there is none that could go. */
+static neap_status free_something(neap_device *m, bool *gone)
+{
+    neap_block *block = oldest_unpinned(m);
+    *gone = true;
+    if (m->spares.n > 0) {
+        return dissolve_oldest_spare(m);
+    }
+    if (block && m->state != NEAP_STATE_RUN) {
+        return np_block_depart(m, block);
+    }
+    *gone = false;
+    return NEAP_OK;
+}
+
+static void raise_limit(neap_device *m, uint32_t n_pages)
+{
+    uint64_t page = m->device->page_bytes;
+    np_log(m, NEAP_LOG_WARN, "%s needs %llu bytes of device memory at once: the limit is raised from %llu",
+           m->exec_name ? m->exec_name : "the program", (unsigned long long)(n_pages * page),
+           (unsigned long long)(m->limit_pages * page));
+    m->limit_pages = n_pages;
+    m->limit_was_raised = true;
+}
+
+/* New pages within the limit, then the arena's unused ones. */
+static neap_status take_now(neap_device *m, uint32_t n, uint32_t n_new, uint32_t *numbers)
+{
+    neap_status status = n_new > 0 ? np_pages_take(&m->pages, n_new, numbers) : NEAP_OK;
+    for (uint32_t i = n_new; i < n && status == NEAP_OK; i++) {
+        numbers[i] = np_pages_borrow(&m->pages);
+    }
+    return status;
+}
+
+neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers)
+{
+    uint32_t most = m->limit_pages < m->device->n_pages ? m->limit_pages : m->device->n_pages;
+    bool gone = true;
+    neap_status status = NEAP_OK;
+    while (status == NEAP_OK) {
+        uint32_t held = m->pages.n_held;
+        uint32_t n_unused = m->state == NEAP_STATE_RUN || m->is_entering ? 0 : m->pages.n_arena_unused;
+        uint32_t n_new = held < most ? most - held : 0;
+        if ((uint64_t)n_new + n_unused >= n) {
+            status = take_now(m, n, n < n_new ? n : n_new, numbers);
+            if (status != NEAP_DEVICE_FULL) {
+                return status;
+            }
+            most = held; /* less is there than was said: make do with what is held */
+            status = NEAP_OK;
+            continue;
+        }
+        status = free_something(m, &gone);
+        if (status == NEAP_OK && !gone) {
+            if (m->limit_pages >= m->device->n_pages || most < m->limit_pages) {
+                return NEAP_DEVICE_FULL;
+            }
+            if ((uint64_t)held + n - n_unused > m->device->n_pages) {
+                return NEAP_DEVICE_FULL;
+            }
+            raise_limit(m, held + n - n_unused);
+            most = m->limit_pages;
+        }
+    }
+    return status;
+}
+
+/* ---- returning ---- */
+
+/* Whatever else has data in these arena pages leaves. */
+static neap_status clear_arena_pages(neap_device *m, uint32_t first, uint32_t end)
+{
+    neap_status status = NEAP_OK;
+    bool is_used = false;
+    for (uint32_t k = first; k < end; k++) {
+        is_used |= m->pages.pages.items[m->arena.numbers[k]].n_users > 0;
+    }
+    for (neap_block *block = is_used ? m->live : NULL; block && status == NEAP_OK; block = block->next) {
+        bool is_there = false;
+        for (uint32_t i = 0; i < block->view.n_pages && !is_there; i++) {
+            for (uint32_t k = first; k < end && !is_there; k++) {
+                is_there = block->view.numbers[i] == m->arena.numbers[k];
+            }
+        }
+        if (is_there) {
+            status = np_block_depart(m, block);
+        }
+    }
+    return status;
+}
+
+static neap_status return_flat(neap_device *m, neap_block *block)
+{
+    uint32_t first;
+    uint32_t end;
+    uint64_t mark = 0;
+    neap_status status;
+    np_block_arena_pages(m, block, &first, &end);
+    status = clear_arena_pages(m, first, end);
+    if (status == NEAP_OK) {
+        status = m->device->api->copy(m->device, NP_STREAM_IN, block->address, block->slot.host, block->bytes, &mark);
+    }
+    if (status == NEAP_OK) {
+        status = m->device->api->sync(m->device, NP_STREAM_IN, mark);
+    }
+    if (status == NEAP_OK) {
+        m->stats.bytes_in += block->bytes;
+        block->is_absent = false;
+        for (uint32_t k = first; k < end; k++) {
+            np_pages_use(&m->pages, m->arena.numbers[k]);
+        }
+    }
+    return status;
+}
+
+/* Physical pages for the missing ones of a view: its own places in the arena where nothing is there, others elsewhere. */
+static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbers)
+{
+    const np_view *view = &block->view;
+    uint32_t n_rest = 0;
+    uint32_t *rest;
+    neap_status status;
+    for (uint32_t i = 0; i < view->n_pages; i++) {
+        numbers[i] = NP_NO_PAGE;
+        if (view->numbers[i] == NP_NO_PAGE) {
+            uint32_t home = np_block_home_page(m, block, i);
+            if (home != NP_NO_PAGE && m->pages.pages.items[home].n_users == 0) {
+                np_pages_use(&m->pages, home);
+                numbers[i] = home;
+            } else {
+                n_rest++;
+            }
+        }
+    }
+    rest = np_memory_alloc(m->memory, n_rest, sizeof *rest);
+    status = rest ? n_rest > 0 ? np_room_take(m, n_rest, rest) : NEAP_OK : NEAP_NO_MEMORY;
+    if (status != NEAP_OK) {
+        np_pages_unuse(&m->pages, numbers, view->n_pages);
+    }
+    for (uint32_t i = 0, k = 0; i < view->n_pages && status == NEAP_OK; i++) {
+        if (view->numbers[i] == NP_NO_PAGE && numbers[i] == NP_NO_PAGE) {
+            numbers[i] = rest[k++];
+        }
+    }
+    np_memory_free(m->memory, rest, n_rest, sizeof *rest);
+    return status;
+}
+
+/* Maps the run of missing pages [first, end) and fetches their bytes. On failure the run is missing as before. */
+static neap_status return_run(neap_device *m, neap_block *block, uint32_t first, uint32_t end, const uint32_t *numbers)
+{
+    uint64_t page = m->device->page_bytes;
+    uint64_t bytes = (end - first) * page;
+    uint64_t mark = 0;
+    neap_status status = np_view_map(&m->pages, &block->view, first, end - first, &numbers[first]);
+    if (status != NEAP_OK) {
+        np_pages_unuse(&m->pages, &numbers[first], end - first);
+        return status;
+    }
+    if (!block->on_host) {
+        return NEAP_OK;
+    }
+    status = m->device->api->copy(m->device, NP_STREAM_IN, block->address + first * page,
+                                  block->slot.host + first * page, bytes, &mark);
+    if (status == NEAP_OK) {
+        status = m->device->api->sync(m->device, NP_STREAM_IN, mark);
+    }
+    if (status != NEAP_OK) {
+        np_view_unmap(&m->pages, &block->view, first, end - first, NP_COUNTED);
+        return status;
+    }
+    m->stats.bytes_in += bytes;
+    return NEAP_OK;
+}
+
+static neap_status return_view(neap_device *m, neap_block *block)
+{
+    uint32_t n = block->view.n_pages;
+    uint32_t *numbers = np_memory_alloc(m->memory, n, sizeof *numbers);
+    neap_status status = numbers ? find_pages(m, block, numbers) : NEAP_NO_MEMORY;
+    bool is_found = status == NEAP_OK;
+    for (uint32_t i = 0; i < n && is_found;) {
+        uint32_t end = i;
+        while (end < n && numbers[end] != NP_NO_PAGE) {
+            end++;
+        }
+        if (end > i && status == NEAP_OK) {
+            status = return_run(m, block, i, end, numbers);
+        } else if (end > i) { /* those found for nothing */
+            np_pages_unuse(&m->pages, &numbers[i], end - i);
+        }
+        i = end + 1;
+    }
+    np_memory_free(m->memory, numbers, n, sizeof *numbers);
+    return status;
+}
+
+neap_status np_block_return(neap_device *m, neap_block *block)
+{
+    neap_status status;
+    if (np_block_is_here(block)) {
+        return NEAP_OK;
+    }
+    m->stats.waits += block->on_host;
+    block->pinned_by = m->pin;
+    status = block->kind == NP_BLOCK_FLAT ? return_flat(m, block) : return_view(m, block);
+    if (status == NEAP_OK || block->view.n_missing < block->view.n_pages) { /* what came may leave again */
+        np_recent_touch(m, block);
+    }
+    return status;
+}

@@ -1,0 +1,442 @@
+/* test_place_held.c: layouts of blocks held from malloc to free, checked event by event and byte by byte. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "swap/place.h"
+#include "swap/planner.h"
+#include "testing.h"
+#include "trace/make_trace.h"
+
+enum { MAX_SWAPS = 512, ALIGNMENT = 512 };
+
+static const np_link link = {.out = 4, .in = 4};
+
+/* A trace, its held timeline, and swaps chosen at random. */
+typedef struct made {
+    neap_trace *trace;
+    np_period period;
+    np_timeline timeline;
+    np_simulator *simulator;
+    np_swap swaps[MAX_SWAPS];
+    uint32_t n;
+    uint64_t *fixed; /* by life */
+} made;
+
+static void make(made *m, const training *options, bool held)
+{
+    np_timeline_options timeline_options = {.alignment = ALIGNMENT, .slower = 1, .held = held};
+    *m = (made){.trace = make_training(options)};
+    ASSERT_TRUE(m->trace != NULL);
+    ASSERT_OK(np_period_find(m->trace, NULL, &m->period));
+    ASSERT_GT(m->period.length, 0);
+    ASSERT_OK(np_timeline_make(&m->period, &timeline_options, NULL, &m->timeline));
+    ASSERT_OK(np_simulator_create(&m->timeline, &link, &m->simulator));
+    m->fixed = calloc(m->period.lives.n, sizeof *m->fixed);
+    ASSERT_TRUE(m->fixed != NULL);
+    for (size_t i = 0; i < m->period.lives.n; i++) {
+        m->fixed[i] = NEAP_NO_OFFSET;
+    }
+}
+
+static void unmake(made *m)
+{
+    free(m->fixed);
+    np_simulator_free(m->simulator);
+    np_timeline_free(&m->timeline);
+    np_period_free(&m->period);
+    neap_trace_free(m->trace);
+}
+
+static uint64_t bytes_of(const made *m, uint32_t life)
+{
+    return (m->trace->blocks.items[m->period.lives.items[life].block].bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Whole blocks, parts of whole pages and their rests, and parts of any number of bytes. */
+static void choose_swaps(made *m, np_rng *rng, uint64_t page)
+{
+    m->n = 0;
+    for (uint32_t g = 0; g < m->timeline.gaps.n; g++) {
+        uint64_t left = np_rng_below(rng, 3) ? m->timeline.gaps.items[g].bytes : 0;
+        uint64_t grain = np_rng_below(rng, 4) ? page : ALIGNMENT;
+        while (left > 0 && m->n < MAX_SWAPS) {
+            uint64_t bytes = np_rng_below(rng, 3) ? left : (1 + np_rng_below(rng, left / grain + 1)) * grain;
+            bytes = bytes < left ? bytes : left;
+            m->swaps[m->n++] = (np_swap){.bytes = bytes, .gap = g};
+            left = np_rng_below(rng, 4) ? left - bytes : 0;
+        }
+    }
+    ASSERT_OK(np_schedule_swaps(&m->timeline, &link, m->swaps, m->n));
+}
+
+/* Some of the persistent blocks stand somewhere already, with gaps between them. */
+static void choose_fixed(made *m, np_rng *rng)
+{
+    uint64_t at = 0;
+    for (uint32_t i = 0; i < m->period.lives.n; i++) {
+        if (m->period.lives.items[i].persistent && np_rng_below(rng, 2)) {
+            at += np_rng_below(rng, 3) * 7 * ALIGNMENT;
+            m->fixed[i] = at;
+            at += bytes_of(m, i);
+        }
+    }
+}
+
+/* ---- by hand ---- */
+
+static bool is_pinned(const made *m, uint32_t life)
+{
+    const np_life *l = &m->period.lives.items[life];
+    return !l->persistent && l->end - l->begin >= m->period.length;
+}
+
+static bool is_alive(const made *m, uint32_t life, uint32_t event)
+{
+    const np_life *l = &m->period.lives.items[life];
+    return is_pinned(m, life) || (l->begin <= event && event < l->end) || event + m->period.length < l->end;
+}
+
+static uint32_t life_of(const made *m, const np_left *left)
+{
+    return m->timeline.blocks.items[m->timeline.gaps.items[m->swaps[left->swap].gap].block].life;
+}
+
+static uint32_t time_of(const made *m, uint32_t exec)
+{
+    uint32_t n = m->timeline.n_execs;
+    return m->timeline.times.items[exec % n] + exec / n * m->period.length;
+}
+
+static bool is_away(const made *m, const np_left *left, uint32_t event)
+{
+    uint32_t begin = time_of(m, left->absent_from - 1) + 1;
+    uint32_t end = time_of(m, left->back_from);
+    for (uint32_t e = event; e < end; e += m->period.length) {
+        if (e >= begin) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- what a layout must be ---- */
+
+static void check_left(const made *m, const np_layout *layout)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < m->n; i++) {
+        np_absence absence = np_simulator_absence(m->simulator, i);
+        const np_gap *gap = &m->timeline.gaps.items[m->swaps[i].gap];
+        uint32_t to = absence.back_from < gap->to ? absence.back_from : gap->to;
+        const np_left *left = &layout->left.items[at];
+        if (absence.absent_from >= to) {
+            continue;
+        }
+        ASSERT_LT(at, layout->left.n);
+        ASSERT_EQ(left->swap, i);
+        ASSERT_EQ(left->absent_from, absence.absent_from);
+        ASSERT_EQ(left->back_from, to);
+        ASSERT_EQ(left->end - left->begin, m->swaps[i].bytes);
+        ASSERT_LE(left->end, gap->bytes);
+        for (size_t k = 0; k < at; k++) { /* parts of one gap are different bytes */
+            const np_left *other = &layout->left.items[k];
+            ASSERT_TRUE(m->swaps[other->swap].gap != m->swaps[i].gap || other->end <= left->begin ||
+                        left->end <= other->begin);
+        }
+        for (uint32_t e = 0; e < m->period.length; e++) { /* no hole goes beyond the block's life */
+            ASSERT_TRUE(!is_away(m, left, e) || is_alive(m, life_of(m, left), e));
+        }
+        at++;
+    }
+    ASSERT_EQ(at, layout->left.n);
+}
+
+/* Every life has its bytes, in order, once for each place, where they may stand. */
+static void check_places(const made *m, const np_layout *layout, uint64_t page)
+{
+    const np_placed *placed = layout->placed.items;
+    const np_placed *end = placed + layout->placed.n;
+    uint64_t top = 0;
+    for (uint32_t life = 0; life < m->period.lives.n; life++) {
+        const np_life *l = &m->period.lives.items[life];
+        uint32_t n_places = is_pinned(m, life) ? (l->end - l->begin) / m->period.length + 1 : 1;
+        bool leaves = false;
+        for (size_t i = 0; i < layout->left.n; i++) {
+            leaves = leaves || life_of(m, &layout->left.items[i]) == life;
+        }
+        for (uint32_t place = 0; place < n_places; place++) {
+            for (uint64_t at = 0; at < bytes_of(m, life); placed++) {
+                ASSERT_TRUE(placed < end);
+                ASSERT_EQ(placed->life, life);
+                ASSERT_EQ(placed->place, place);
+                ASSERT_EQ(placed->at, at);
+                ASSERT_GT(placed->bytes, 0);
+                ASSERT_EQ(placed->offset % ALIGNMENT, 0);
+                if (m->fixed[life] != NEAP_NO_OFFSET) {
+                    ASSERT_EQ(placed->offset, m->fixed[life] + at);
+                } else if (leaves) {
+                    ASSERT_EQ(placed->at % page, 0);
+                    ASSERT_EQ(placed->offset % page, 0);
+                } else {
+                    ASSERT_EQ(placed->bytes, bytes_of(m, life));
+                }
+                at += placed->bytes;
+                top = placed->offset + placed->bytes > top ? placed->offset + placed->bytes : top;
+                ASSERT_LE(at, bytes_of(m, life));
+            }
+        }
+    }
+    ASSERT_TRUE(placed == end);
+    ASSERT_EQ(top, layout->footprint);
+}
+
+typedef struct span {
+    uint64_t begin;
+    uint64_t end;
+} span;
+
+static int compare_spans(const void *left, const void *right)
+{
+    const span *a = left;
+    const span *b = right;
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+/* What is there of a piece: its bytes less those that are away. */
+static size_t add_present(const made *m, const np_layout *layout, const np_placed *placed, uint32_t event, span *spans)
+{
+    uint64_t at = placed->at;
+    uint64_t past = placed->at + placed->bytes;
+    size_t n = 0;
+    while (at < past) {
+        uint64_t next = past;
+        bool away = false;
+        for (size_t i = 0; i < layout->left.n; i++) {
+            const np_left *left = &layout->left.items[i];
+            if (life_of(m, left) != placed->life || !is_away(m, left, event)) {
+                continue;
+            }
+            away = away || (left->begin <= at && at < left->end);
+            next = left->begin > at && left->begin < next ? left->begin : next;
+            next = left->end > at && left->end < next ? left->end : next;
+        }
+        if (!away) {
+            spans[n++] = (span){placed->offset + at - placed->at, placed->offset + next - placed->at};
+        }
+        at = next;
+    }
+    return n;
+}
+
+/* At no event do two blocks, or two parts of one, hold the same byte. Returns the most bytes held. */
+static uint64_t check_bytes(const made *m, const np_layout *layout)
+{
+    span *spans = malloc((layout->placed.n + 4 * layout->left.n + 1) * sizeof *spans * 4);
+    uint64_t most = 0;
+    ASSERT_TRUE(spans != NULL);
+    for (uint32_t event = 0; event < m->period.length; event++) {
+        size_t n = 0;
+        uint64_t held = 0;
+        for (size_t i = 0; i < layout->placed.n; i++) {
+            if (is_alive(m, layout->placed.items[i].life, event)) {
+                n += add_present(m, layout, &layout->placed.items[i], event, &spans[n]);
+            }
+        }
+        qsort(spans, n, sizeof *spans, compare_spans);
+        for (size_t i = 0; i < n; i++) {
+            ASSERT_TRUE(i == 0 || spans[i - 1].end <= spans[i].begin);
+            held += spans[i].end - spans[i].begin;
+        }
+        most = held > most ? held : most;
+    }
+    free(spans);
+    return most;
+}
+
+static uint64_t place_and_check(made *m, const np_place_options *options)
+{
+    np_simulation simulation;
+    np_place_result result;
+    np_layout layout = {0};
+    neap_error error;
+    uint64_t held;
+    ASSERT_OK(np_simulate(m->simulator, UINT64_MAX, m->swaps, m->n, &simulation));
+    ASSERT_OK(np_place_swaps(&m->timeline, m->simulator, m->swaps, m->n, options, &error, &result, &layout));
+    ASSERT_EQ(result.footprint, layout.footprint);
+    ASSERT_EQ(result.n_buffers, layout.placed.n);
+    ASSERT_LE(result.bound, result.footprint);
+    check_left(m, &layout);
+    check_places(m, &layout, options->page);
+    held = check_bytes(m, &layout);
+    ASSERT_LE(held, layout.footprint);
+    ASSERT_GE(held, result.load);
+    np_layout_free(&layout);
+    return held;
+}
+
+/* ---- tests ---- */
+
+static training random_training(np_rng *rng)
+{
+    return (training){.seed = np_rng_next(rng),
+                      .n_layers = 3 + (uint32_t)np_rng_below(rng, 5),
+                      .n_iterations = 8,
+                      .loss_kept = np_rng_below(rng, 2),
+                      .zero_grad_at_start = np_rng_below(rng, 2),
+                      .leak_bytes = np_rng_below(rng, 3) ? 0 : 512,
+                      .long_lives = np_rng_below(rng, 3) ? 0 : 2,
+                      .n_time_steps = (uint32_t)np_rng_below(rng, 3),
+                      .step_bytes = 4096};
+}
+
+static void layouts_are_right(void **state)
+{
+    np_rng rng = np_rng_make(5);
+    uint32_t n_lower = 0;
+    (void)state;
+    for (int round = 0; round < (TEST_SANITIZED ? 12 : 80); round++) {
+        training options = random_training(&rng);
+        np_place_options place = {.seconds = 0.002, .seed = 1, .n_threads = 1, .held = true};
+        uint64_t without;
+        made m;
+        make(&m, &options, round % 4 != 0); /* a timeline that is not held has absences too */
+        if (round % 2) {
+            choose_fixed(&m, &rng);
+        }
+        place.fixed = round % 2 ? m.fixed : NULL;
+        place.page = (uint64_t)ALIGNMENT << np_rng_below(&rng, 11);
+        without = place_and_check(&m, &place);
+        choose_swaps(&m, &rng, place.page);
+        n_lower += place_and_check(&m, &place) < without;
+        unmake(&m);
+    }
+    ASSERT_GT(n_lower, TEST_SANITIZED ? 2 : 20);
+}
+
+/* Without swaps it is the pool: the peak load, and nothing cut up. */
+static void the_pool_alone(void **state)
+{
+    np_judged judged = {0};
+    training options = {.seed = 4, .n_layers = 12, .zero_grad_at_start = true, .n_iterations = 6};
+    neap_error error;
+    np_planner planner = {.page = 4096, .seed = 1, .n_threads = 1, .held = true, .error = &error};
+    made m;
+    (void)state;
+    make(&m, &options, true);
+    planner.timeline = &m.timeline;
+    planner.link = link;
+    planner.simulator = m.simulator;
+    ASSERT_OK(np_plan_pool(&planner, 0.2, &judged));
+    ASSERT_EQ(judged.swaps.n, 0);
+    ASSERT_TRUE(judged.simulation.possible && judged.simulation.overhead == 0);
+    ASSERT_EQ(judged.layout.placed.n, m.period.lives.n);
+    ASSERT_EQ(judged.layout.left.n, 0);
+    ASSERT_EQ(judged.layout.footprint, m.timeline.peak_load);
+    ASSERT_EQ(check_bytes(&m, &judged.layout), m.timeline.peak_load);
+    planner.simulator = NULL; /* as where there are no execs */
+    ASSERT_OK(np_plan_pool(&planner, 0.2, &judged));
+    ASSERT_EQ(judged.layout.footprint, m.timeline.peak_load);
+    np_judged_free(&judged, m.timeline.memory);
+    unmake(&m);
+}
+
+/* Plans under a limit come with the layout that was judged. */
+static void plans_carry_their_layout(void **state)
+{
+    static const double weights[4] = {0.5, -0.25, 1, 0};
+    training options = {.seed = 6, .n_layers = 16, .n_iterations = 6, .zero_grad_at_start = true};
+    neap_error error;
+    np_planner planner = {.page = 4096, .seed = 1, .n_threads = 1, .min_block = 4096, .held = true, .error = &error};
+    made m;
+    (void)state;
+    make(&m, &options, true);
+    planner.timeline = &m.timeline;
+    planner.link = link;
+    planner.simulator = m.simulator;
+    for (int mix = 0; mix < 2; mix++) {
+        uint64_t limit = m.timeline.peak_load / 10 * 8;
+        np_judged judged = {0};
+        np_simulation simulation;
+        planner.deadline_ns = 0;
+        ASSERT_OK(mix ? np_plan_with_weights(&planner, weights, limit, &judged)
+                      : np_plan_within_limit(&planner, NEAP_SWAP_SEARCH, limit, &judged));
+        ASSERT_LE(judged.layout.footprint, limit);
+        ASSERT_EQ(judged.layout.footprint, judged.place.footprint);
+        ASSERT_GT(judged.layout.left.n, 0);
+        ASSERT_LE(judged.swaps.n, MAX_SWAPS);
+        memcpy(m.swaps, judged.swaps.items, judged.swaps.n * sizeof *m.swaps);
+        m.n = (uint32_t)judged.swaps.n;
+        ASSERT_OK(np_simulate(m.simulator, judged.simulation.peak, m.swaps, m.n, &simulation));
+        check_places(&m, &judged.layout, planner.page);
+        ASSERT_LE(check_bytes(&m, &judged.layout), limit);
+        np_judged_free(&judged, m.timeline.memory);
+    }
+    unmake(&m);
+}
+
+static void nonsense_is_refused(void **state)
+{
+    training options = {.seed = 1, .n_layers = 3};
+    np_place_options place = {.seconds = 0.01, .page = 4096, .n_threads = 1};
+    np_place_result result;
+    np_layout layout = {0};
+    neap_error error;
+    made m;
+    (void)state;
+    make(&m, &options, true);
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT,
+                  np_place_swaps(&m.timeline, m.simulator, NULL, 0, &place, &error, &result, &layout));
+    place.held = true;
+    place.fixed = m.fixed;
+    for (uint32_t i = 0; i < m.period.lives.n; i++) {
+        bool persistent = m.period.lives.items[i].persistent;
+        m.fixed[i] = persistent ? 100 : 0; /* no multiple of the alignment, or not to be fixed */
+        ASSERT_STATUS(NEAP_BAD_ARGUMENT,
+                      np_place_swaps(&m.timeline, m.simulator, NULL, 0, &place, &error, &result, &layout));
+        m.fixed[i] = NEAP_NO_OFFSET;
+    }
+    ASSERT_TRUE(layout.memory == NULL);
+    unmake(&m);
+}
+
+static neap_status place_within(const neap_memory *memory, void *user)
+{
+    made *m = user;
+    np_timeline timeline = m->timeline;
+    np_place_options options = {.seconds = 0.001, .page = 4096, .n_threads = 1, .held = true, .fixed = m->fixed};
+    np_place_result result;
+    np_layout layout = {0};
+    neap_error error;
+    neap_status status;
+    timeline.memory = memory;
+    status = np_place_swaps(&timeline, m->simulator, m->swaps, m->n, &options, &error, &result, &layout);
+    np_layout_free(&layout);
+    return status;
+}
+
+static void fails_without_memory(void **state)
+{
+    training options = {.seed = 3, .n_layers = 4, .long_lives = 1, .n_iterations = 8};
+    np_rng rng = np_rng_make(2);
+    np_simulation simulation;
+    made m;
+    (void)state;
+    make(&m, &options, true);
+    choose_fixed(&m, &rng);
+    choose_swaps(&m, &rng, 1 << 19);
+    m.n = m.n < 12 ? m.n : 12;
+    ASSERT_OK(np_simulate(m.simulator, UINT64_MAX, m.swaps, m.n, &simulation));
+    ASSERT_GT(test_memory_fail_each(place_within, &m), 10);
+    unmake(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layouts_are_right),        cmocka_unit_test(the_pool_alone),
+        cmocka_unit_test(plans_carry_their_layout), cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(fails_without_memory),
+    };
+    return cmocka_run_group_tests_name("swap/place_held", tests, NULL, NULL);
+}
