@@ -7,7 +7,13 @@
 #include "term.h"
 #include "verbs.h"
 
-const verb *const all_verbs[] = {&verb_info, &verb_plan, &verb_swap, &verb_help, NULL};
+const verb *const all_verbs[] = {
+    &verb_info,  &verb_plan, &verb_swap,
+#ifdef NEAP_HAS_NETS
+    &verb_train,
+#endif
+    &verb_help,  NULL,
+};
 
 static const char *verb_name(const void *list, size_t i)
 {

@@ -4,6 +4,7 @@
 #include "train.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -77,11 +78,14 @@ static bool parse_limit(const char *text, neap_device_options *options)
     return options->limit > 0 || wrong("--limit must be above 0");
 }
 
+/* The log of a device, while the flag at `user` says that a network is being trained. */
 static void warn(void *user, neap_log_level level, const char *line)
 {
-    (void)user;
+    const atomic_bool *is_training = user;
     (void)level;
-    (void)fprintf(stderr, "neap: %s\n", line);
+    if (atomic_load(is_training)) {
+        (void)fprintf(stderr, "neap: %s\n", line);
+    }
 }
 
 static bool make_request(const train_args *args, train_request *request)
@@ -93,10 +97,7 @@ static bool make_request(const train_args *args, train_request *request)
         .batch = (size_t)args->batch,
         .iters = args->iters,
         .seed = args->seed,
-        .options = {.plan_cache = args->plan_cache,
-                    .plan_seconds = args->plan_seconds,
-                    .seed = args->seed,
-                    .log = warn},
+        .options = {.plan_cache = args->plan_cache, .plan_seconds = args->plan_seconds, .seed = args->seed},
         .json = args->common.json,
     };
     if (args->batch > NETS_BATCH_MAX) {
@@ -160,15 +161,18 @@ static neap_status train_net(const train_request *request, neap_device *device, 
     result->iteration_ms = typical(times, (size_t)request->iters);
     result->n_parameters = nets_n_parameters(net);
     neap_get_stats(device, &result->stats);
-    return nets_checksum(net, error,
-                         &result->weights); /* reads all weights, which was not planned: after the figures */
+    return NEAP_OK;
 }
 
 static neap_status train_once(const train_request *request, const neap_device_options *options, neap_error *error,
                               train_result *result)
 {
+    atomic_bool is_training = true;
+    neap_device_options logged = *options;
+    logged.log = warn;
+    logged.log_user = &is_training;
     neap_device *device;
-    neap_status status = neap_open(request->device, options, NULL, error, &device);
+    neap_status status = neap_open(request->device, &logged, NULL, error, &device);
     if (status != NEAP_OK) {
         return status;
     }
@@ -180,6 +184,10 @@ static neap_status train_once(const train_request *request, const neap_device_op
     status = times && result->losses ? nets_create(device, &net_options, error, &net) : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
         status = train_net(request, device, net, times, error, result);
+    }
+    if (status == NEAP_OK) {
+        atomic_store(&is_training, false); /* all weights are read: no plan has that, and nobody need be told */
+        status = nets_checksum(net, error, &result->weights);
     }
     term_progress_clear();
     free(times);

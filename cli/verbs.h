@@ -8,6 +8,7 @@
 extern const verb verb_info;
 extern const verb verb_plan;
 extern const verb verb_swap;
+extern const verb verb_train; /* only where the networks are built */
 extern const verb verb_help;
 
 extern const verb *const all_verbs[]; /* NULL at the end */

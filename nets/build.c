@@ -1,4 +1,5 @@
 /* build.c: the nine networks: a line each in a table, laid out as parts, and given their first weights. */
+#include <assert.h>
 #include <cblas.h>
 #include <math.h>
 #include <stdio.h>
@@ -126,6 +127,7 @@ static neap_status lay_out(nets *net, const plan_of_net *plan, size_t width)
     } else {
         lay_out_vgg(net, plan, width);
     }
+    assert(net->n_parameters > 0);
     net->parameters = calloc(net->n_parameters, sizeof *net->parameters);
     return net->parameters ? NEAP_OK : NEAP_NO_MEMORY;
 }

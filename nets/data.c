@@ -28,11 +28,17 @@ static neap_status failed(neap_status status, neap_error *error, const char *pat
     return status;
 }
 
+static neap_status io_failed(neap_error *error, const char *path, int why)
+{
+    char text[128];
+    return failed(NEAP_IO, error, path, strerror_r(why, text, sizeof text) == 0 ? text : "cannot be read");
+}
+
 static neap_status read_file(const char *path, uint8_t *records, neap_error *error)
 {
     FILE *file = fopen(path, "rb");
     if (!file) {
-        return failed(NEAP_IO, error, path, strerror(errno)); // NOLINT(concurrency-mt-unsafe)
+        return io_failed(error, path, errno);
     }
     errno = 0;
     size_t n = fread(records, 1, FILE_BYTES, file);
@@ -40,7 +46,7 @@ static neap_status read_file(const char *path, uint8_t *records, neap_error *err
     int why = ferror(file) ? (errno ? errno : EIO) : 0;
     (void)fclose(file);
     if (why) {
-        return failed(NEAP_IO, error, path, strerror(why)); // NOLINT(concurrency-mt-unsafe)
+        return io_failed(error, path, why);
     }
     if (n < FILE_BYTES || is_longer) {
         return failed(NEAP_BAD_INPUT, error, path, "not CIFAR-10's binary version: 30,730,000 bytes are expected");

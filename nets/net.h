@@ -18,7 +18,7 @@ typedef struct nets_parameter {
     size_t n;             /* floats */
     neap_block *value;    /* lives as long as the net */
     neap_block *velocity; /* likewise: the optimizer's momentum */
-    neap_block *gradient; /* from the backward pass to the end of the update */
+    neap_block *gradient; /* from the backward pass to the update */
 } nets_parameter;
 
 typedef struct nets_unit {

@@ -7,7 +7,7 @@
  *     So does what batch norm looks at again.
  *   - A gradient by an activation is freed as soon as the layer before has made its own from it.
  *   - Scratch lives for one piece of work.
- *   - Gradients by parameters stay until all parameters are updated. */
+ *   - Gradients by parameters stay until the update, which comes after the whole backward pass. */
 #include "net.h"
 
 /* ---- one part ---- */
@@ -122,11 +122,11 @@ static neap_block *part_backward(nets *net, nets_part *p, neap_block *dy)
 
 /* ---- the whole ---- */
 
-/* Every parameter learns, then every gradient is freed. */
+/* Every parameter learns, and its gradient is freed. */
 static void update(nets *net)
 {
     for (size_t i = 0; i < net->n_parameters; i++) {
-        const nets_parameter *p = &net->parameters[i];
+        nets_parameter *p = &net->parameters[i];
         nets_sgd_args args = {
             .n = p->n,
             .rate = net->learning_rate,
@@ -137,10 +137,8 @@ static void update(nets *net)
             .velocity = nets_data_of(p->velocity),
         };
         NETS_EXEC(net, sgd, args, 0, NETS_READ(p->gradient), NETS_CHANGE(p->value), NETS_CHANGE(p->velocity));
-    }
-    for (size_t i = 0; i < net->n_parameters; i++) {
-        nets_drop(net, net->parameters[i].gradient);
-        net->parameters[i].gradient = NULL;
+        nets_drop(net, p->gradient);
+        p->gradient = NULL;
     }
 }
 

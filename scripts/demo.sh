@@ -1,6 +1,6 @@
 #!/bin/bash
-# Shows what neap does to a recorded training run: its period, its plan, and what other allocators would hold. Draws the
-# plan into the build folder. `make demo` builds first.
+# Shows what neap does to a training run: VGG-16 three times, with plain allocation, with SmartPool, and with AutoSwap
+# under a limit; then the plan of a recorded run, drawn into the build folder. `make demo` builds first.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${NEAP_BUILD_DIR:-$root/build}
@@ -14,10 +14,16 @@ run() { printf '$ neap %s\n' "$*"; (cd "$root" && "$neap" "$@"); }
 trace=${trace#"$root"/}
 short=${picture#"$root"/}
 
-say "A recording of VGG-16 training on CIFAR-10 images, batch 100: every allocation and every kernel of four steps."
-run info "$trace"
+say "VGG-16 is trained three times from the same seed, on this machine's CPU: about half a minute."
+run train vgg16 --compare --iters 16
+cat << END
 
-say "One step repeats. So where every block should stand can be worked out once, before the next step begins:"
+Plain allocation gives every block pages of its own. SmartPool watched a few iterations, planned, and placed every block of
+the later ones: it holds what is alive at once, and hardly more. AutoSwap holds less than that: blocks that nothing needs
+for a while are on the host, and back before they are needed. What was learned is the same to the last bit.
+END
+
+say "The same on a recording of PyTorch, VGG-16 at batch 100, every allocation and every kernel of four steps:"
 run plan "$trace" --svg "$short"
 
 if command -v rsvg-convert > /dev/null; then
@@ -33,10 +39,12 @@ from the forward to the backward pass; bright ones live for a few kernels and fi
 device memory that is held, the blue one the proven bound: where they meet, no placement of these blocks is better.
 
 Try next:
+  build/neap train resnet18 --limit 60%
+      one run, with all its figures
   build/neap plan --solver bestfit $trace
       the paper's own algorithm, largest block first
   build/neap info tests/data/traces/resnet18-100-log.neap.gz
       a training loop whose steps differ
-  build/neap plan --json $trace
+  build/neap train vgg16 --json
       the same answer for programs
 END

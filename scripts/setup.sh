@@ -26,6 +26,7 @@ look() {
     need cmake has_program cmake
     need ninja-build has_build_tool
     need zlib1g-dev has_header zlib.h
+    need libopenblas-dev has_header cblas.h
     [ "$goal" = build ] && return
     need libcmocka-dev has_header cmocka.h
     need pkg-config has_program pkg-config

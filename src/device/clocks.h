@@ -19,9 +19,9 @@ typedef struct np_clock_since {
 } np_clock_since;
 
 typedef struct np_stream_clock {
-    np_clock now;                    /* of the work to be given next */
-    bool changed;                    /* since the last entry of the history */
-    uint64_t host_version;           /* of the host's knowledge, as far as it is part of `now` */
+    np_clock now;                     /* of the work to be given next */
+    bool changed;                     /* since the last entry of the history */
+    uint64_t host_version;            /* of the host's knowledge, as far as it is part of `now` */
     np_array(np_clock_since) history; /* marks ascending */
 } np_stream_clock;
 

@@ -10,18 +10,44 @@
 
 #include "base/checked.h"
 
+enum { N_SPARES = 3 }; /* unmapping in the midst of a mapping makes three of one */
+
+/* Mappings that do not melt together: each of a page of its own, all of one place far behind the memory's end. */
+static void make_spares(np_memfd *memfd)
+{
+    size_t page = np_memfd_system_page();
+    char *made = mmap(NULL, N_SPARES * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    memfd->spares = made == MAP_FAILED ? NULL : made;
+    for (size_t i = 0; i < N_SPARES && memfd->spares; i++) {
+        if (mmap(made + i * page, page, PROT_NONE, MAP_SHARED | MAP_FIXED, memfd->file, (off_t)1 << 60) == MAP_FAILED) {
+            (void)munmap(made, N_SPARES * page);
+            memfd->spares = NULL;
+        }
+    }
+}
+
+static void drop_spares(np_memfd *memfd)
+{
+    if (memfd->spares) {
+        (void)munmap(memfd->spares, N_SPARES * np_memfd_system_page());
+        memfd->spares = NULL;
+    }
+}
+
 neap_status np_memfd_open(np_memfd *memfd, uint64_t page_bytes)
 {
     int file = memfd_create("neap", MFD_CLOEXEC);
     if (file < 0) {
         return errno == ENOMEM ? NEAP_NO_MEMORY : NEAP_DEVICE_FAILED;
     }
-    *memfd = (np_memfd){file, page_bytes};
+    *memfd = (np_memfd){.file = file, .page_bytes = page_bytes};
+    make_spares(memfd);
     return NEAP_OK;
 }
 
 void np_memfd_close(np_memfd *memfd)
 {
+    drop_spares(memfd);
     (void)close(memfd->file);
     memfd->file = -1;
 }
@@ -31,8 +57,8 @@ static int allocate(const np_memfd *memfd, int mode, uint32_t first_page, uint32
 {
     int failed;
     do {
-        failed = fallocate(memfd->file, mode, (off_t)(first_page * memfd->page_bytes),
-                           (off_t)(n_pages * memfd->page_bytes));
+        failed =
+            fallocate(memfd->file, mode, (off_t)(first_page * memfd->page_bytes), (off_t)(n_pages * memfd->page_bytes));
     } while (failed && errno == EINTR);
     return failed;
 }
@@ -93,11 +119,14 @@ neap_status np_memfd_map(np_memfd *memfd, char *address, uint32_t first_page, ui
 
 void np_memfd_unmap(np_memfd *memfd, char *address, uint64_t n_pages)
 {
-    /* Where the kernel's table is full and this would split an entry, the old mapping stays: nobody uses it, and what is
-     * mapped here next replaces it. */
-    if (n_pages > 0) {
-        (void)mmap(address, n_pages * memfd->page_bytes, PROT_NONE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    size_t bytes = n_pages * memfd->page_bytes;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+    if (n_pages > 0 && mmap(address, bytes, PROT_NONE, flags, -1, 0) == MAP_FAILED) {
+        /* The kernel's table is full. Should it still be so without the spares, the old mapping stays: nobody uses it, and
+         * what is mapped there next replaces it. */
+        drop_spares(memfd);
+        (void)mmap(address, bytes, PROT_NONE, flags, -1, 0);
+        make_spares(memfd);
     }
 }
 

@@ -13,6 +13,7 @@
 typedef struct np_memfd {
     int file;
     uint64_t page_bytes;
+    void *spares; /* mappings of the kernel's held in reserve, so that unmapping does not fail when its table is full */
 } np_memfd;
 
 /* page_bytes: a multiple of the system's. */

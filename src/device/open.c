@@ -83,8 +83,8 @@ static const struct unit {
     const char *name;
     double bytes;
 } units[] = {
-    {"", 1},       {"B", 1},        {"KB", 1e3},        {"kB", 1e3},        {"MB", 1e6},
-    {"GB", 1e9},   {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
+    {"", 1},     {"B", 1},        {"KB", 1e3},        {"kB", 1e3},           {"MB", 1e6},
+    {"GB", 1e9}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
 };
 
 static bool read_bytes(text t, uint64_t *bytes)

@@ -71,8 +71,8 @@ static void say_conflict(np_order *order, const char *memory, np_byte_use later,
     char second[NAME_CHARS];
     say(order, "%s %s bytes %llu to %llu of %s memory, which %s %s: nothing orders the two",
         name_work(later.stream, later.mark, second), verb(later.writes), (unsigned long long)conflict->begin,
-        (unsigned long long)conflict->end, memory,
-        name_work(conflict->earlier.stream, conflict->earlier.mark, first), verb(conflict->earlier.writes));
+        (unsigned long long)conflict->end, memory, name_work(conflict->earlier.stream, conflict->earlier.mark, first),
+        verb(conflict->earlier.writes));
 }
 
 /* ---- addresses in use ---- */
@@ -110,8 +110,7 @@ static void check_addresses(np_order *order, const char *address, uint64_t n_pag
     uintptr_t end = begin + n_pages * order->page_bytes;
     for (size_t i = 0; i < order->addresses.n; i++) {
         const np_order_address *used = &order->addresses.items[i];
-        if (used->begin < end && begin < used->end &&
-            used->use.mark > order->clocks.host.marks[used->use.stream]) {
+        if (used->begin < end && begin < used->end && used->use.mark > order->clocks.host.marks[used->use.stream]) {
             char name[NAME_CHARS];
             say(order, "%p was %s under running work: %s %s it", (const void *)address, what,
                 name_work(used->use.stream, used->use.mark, name), verb(used->use.writes));

@@ -35,7 +35,7 @@ typedef struct np_order {
     np_uses device_uses; /* of physical bytes */
     np_uses host_uses;   /* by address */
     np_array(np_order_address) addresses;
-    size_t forget_at; /* entries of `addresses`: time to look for work that is known by now */
+    size_t forget_at;                /* entries of `addresses`: time to look for work that is known by now */
     np_array(np_order_piece) pieces; /* scratch */
     char problem[320];               /* empty: none */
 } np_order;

@@ -37,7 +37,8 @@ void np_pagemap_free(np_pagemap *map);
 /* Those that return bool say whether the call was right: pages that were not committed before, are committed and so on. */
 neap_status np_pagemap_reserve_commit(np_pagemap *map, uint32_t first_page, uint32_t n_pages); /* room for: */
 bool np_pagemap_commit(np_pagemap *map, uint32_t first_page, uint32_t n_pages);
-bool np_pagemap_release(np_pagemap *map, uint32_t first_page, uint32_t n_pages); /* false: one is mapped, or not there */
+bool np_pagemap_release(np_pagemap *map, uint32_t first_page,
+                        uint32_t n_pages); /* false: one is mapped, or not there */
 
 neap_status np_pagemap_add(np_pagemap *map, const char *address, uint64_t n_pages); /* a reservation */
 bool np_pagemap_remove(np_pagemap *map, const char *address, uint64_t n_pages);     /* false: mapped, or none such */

@@ -12,8 +12,8 @@ typedef struct header {
     alignas(max_align_t) size_t bytes; /* of the entry with its header; or: */
 } header;
 
-#define GO_ON 0u       /* in the next chunk */
-#define ENDS SIZE_MAX  /* nothing follows */
+#define GO_ON 0u      /* in the next chunk */
+#define ENDS SIZE_MAX /* nothing follows */
 
 struct np_chunk {
     np_chunk *next; /* in the ring; the writer's, and the reader's once a header says GO_ON */

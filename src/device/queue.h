@@ -19,10 +19,10 @@ typedef struct np_chunk np_chunk;
 
 typedef struct np_queue {
     const neap_memory *memory;
-    np_chunk *written;       /* the chunk being filled */
-    size_t n_written;        /* bytes of it */
+    np_chunk *written;        /* the chunk being filled */
+    size_t n_written;         /* bytes of it */
     _Atomic(np_chunk *) read; /* the chunk being emptied */
-    size_t n_read;           /* bytes of it; the reader's own */
+    size_t n_read;            /* bytes of it; the reader's own */
 } np_queue;
 
 neap_status np_queue_init(np_queue *queue, const neap_memory *memory);

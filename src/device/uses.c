@@ -33,7 +33,8 @@ static size_t first_after(const np_uses *uses, uint64_t at)
 /* ---- what is in the way ---- */
 
 /* A use of the span, other than by `stream`, that the clock does not hold: a write, or any. */
-static bool find_open(const np_byte_uses *span, np_stream stream, bool writes_only, const np_clock *clock, np_byte_use *open)
+static bool find_open(const np_byte_uses *span, np_stream stream, bool writes_only, const np_clock *clock,
+                      np_byte_use *open)
 {
     if (span->write > 0 && span->writer != stream && span->write > clock->marks[span->writer]) {
         *open = (np_byte_use){(np_stream)span->writer, span->write, true};
@@ -55,7 +56,8 @@ static bool find_conflict(const np_uses *uses, uint64_t begin, uint64_t end, np_
         const np_byte_uses *span = &uses->spans.items[i];
         np_byte_use open;
         if (find_open(span, stream, writes_only, clock, &open)) {
-            *conflict = (np_conflict){span->begin > begin ? span->begin : begin, span->end < end ? span->end : end, open};
+            *conflict =
+                (np_conflict){span->begin > begin ? span->begin : begin, span->end < end ? span->end : end, open};
             return true;
         }
     }
@@ -146,7 +148,8 @@ static void add_read(np_byte_uses *span, np_byte_use use, const np_clock *clock)
     span->reads[use.stream] = use.mark;
 }
 
-bool np_uses_add(np_uses *uses, uint64_t begin, uint64_t end, np_byte_use use, const np_clock *clock, np_conflict *conflict)
+bool np_uses_add(np_uses *uses, uint64_t begin, uint64_t end, np_byte_use use, const np_clock *clock,
+                 np_conflict *conflict)
 {
     bool is_ordered = !find_conflict(uses, begin, end, use.stream, !use.writes, clock, conflict);
     size_t first = split(uses, begin);
@@ -159,7 +162,8 @@ bool np_uses_add(np_uses *uses, uint64_t begin, uint64_t end, np_byte_use use, c
         for (size_t i = first; at < end; i++) {
             bool is_gap = i == uses->spans.n || uses->spans.items[i].begin > at;
             if (is_gap) {
-                uint64_t gap_end = i < uses->spans.n && uses->spans.items[i].begin < end ? uses->spans.items[i].begin : end;
+                uint64_t gap_end =
+                    i < uses->spans.n && uses->spans.items[i].begin < end ? uses->spans.items[i].begin : end;
                 insert(uses, i, (np_byte_uses){.begin = at, .end = gap_end});
             }
             add_read(&uses->spans.items[i], use, clock);

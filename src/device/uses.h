@@ -25,7 +25,7 @@ typedef struct np_byte_uses {
 typedef struct np_uses {
     const neap_memory *memory;
     np_array(np_byte_uses) spans; /* ascending, disjoint */
-    size_t forget_at;            /* spans: time to look for those that are of no use any more */
+    size_t forget_at;             /* spans: time to look for those that are of no use any more */
 } np_uses;
 
 /* Two uses that nothing orders. */
@@ -43,7 +43,8 @@ neap_status np_uses_reserve(np_uses *uses, size_t n, const np_clock *host);
 
 /* A use of bytes [begin, end), begin < end, by work with this clock. False: it is not ordered after an earlier one, the
  * first of which is in *conflict. The use is added all the same. */
-bool np_uses_add(np_uses *uses, uint64_t begin, uint64_t end, np_byte_use use, const np_clock *clock, np_conflict *conflict);
+bool np_uses_add(np_uses *uses, uint64_t begin, uint64_t end, np_byte_use use, const np_clock *clock,
+                 np_conflict *conflict);
 
 /* Whether all uses of the bytes are known to be done; if not, *conflict names one. */
 bool np_uses_are_done(const np_uses *uses, uint64_t begin, uint64_t end, const np_clock *host, np_conflict *conflict);

@@ -1,6 +1,7 @@
 #include "pool/solve.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -8,6 +9,7 @@
 #include "base/status.h"
 #include "pool/check.h"
 #include "pool/fit.h"
+#include "pool/reorder.h"
 #include "pool/search.h"
 
 typedef struct solving {
@@ -251,6 +253,103 @@ neap_status np_solve(const np_problem *problem, const np_solve_options *options,
     if (status == NEAP_OK) {
         status = finish(&s, error, solution);
     }
+    np_memory_free(problem->memory, s.item_offsets, sections.items.n, sizeof *s.item_offsets);
+    np_sections_free(&sections);
+    return status;
+}
+
+/* ---- near another placement ---- */
+
+typedef struct hinted {
+    uint64_t offset; /* where it stood */
+    uint64_t size;
+    uint32_t item;
+} hinted;
+
+/* What stood lowest first; what stood nowhere last, the largest first. */
+static int compare_hinted(const void *left, const void *right)
+{
+    const hinted *a = left;
+    const hinted *b = right;
+    if (a->offset != b->offset) {
+        return a->offset < b->offset ? -1 : 1;
+    }
+    if (a->size != b->size) {
+        return a->size > b->size ? -1 : 1;
+    }
+    return a->item < b->item ? -1 : a->item > b->item;
+}
+
+static neap_status order_near(const np_sections *sections, const np_part *part, const uint64_t *offsets,
+                              uint32_t *order)
+{
+    hinted *sorted = np_memory_alloc(sections->memory, part->n_items, sizeof *sorted);
+    if (!sorted) {
+        return NEAP_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < part->n_items; i++) {
+        const np_item *item = &sections->items.items[part->first_item + i];
+        sorted[i] = (hinted){offsets[item->buffer], item->size, part->first_item + i};
+    }
+    qsort(sorted, part->n_items, sizeof *sorted, compare_hinted);
+    for (uint32_t i = 0; i < part->n_items; i++) {
+        order[i] = sorted[i].item;
+    }
+    np_memory_free(sections->memory, sorted, part->n_items, sizeof *sorted);
+    return NEAP_OK;
+}
+
+static neap_status place_part_near(solving *s, const np_part *part, const np_near *near, uint32_t *order, bool *found)
+{
+    uint64_t goal = near->goal > s->sections->base ? near->goal - s->sections->base : 0;
+    uint64_t height = UINT64_MAX;
+    np_reorder reorder;
+    neap_status status = order_near(s->sections, part, near->offsets, order);
+    if (status == NEAP_OK) {
+        status = np_reorder_init_from(&reorder, s->sections, part, order, near->seed);
+    }
+    if (status != NEAP_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i <= near->n_steps && status == NEAP_OK && height > goal; i++) {
+        status = np_reorder_step(&reorder, goal, NULL, &height);
+    }
+    if (status == NEAP_OK && height <= goal) {
+        memcpy(&s->item_offsets[part->first_item], reorder.offsets, part->n_items * sizeof *reorder.offsets);
+        s->height = height > s->height ? height : s->height;
+    }
+    *found = status == NEAP_OK && height <= goal;
+    np_reorder_free(&reorder);
+    return status;
+}
+
+neap_status np_solve_near(const np_problem *problem, const np_near *near, neap_error *error, np_solution *solution,
+                          bool *found)
+{
+    np_sections sections;
+    solving s = {.problem = problem, .sections = &sections, .found_by = "reordered first-fit, near another"};
+    uint32_t *order;
+    neap_status status = np_sections_make(problem, &sections);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    *found = sections.base + sections.load <= near->goal;
+    if (*found && sections.has_fixed) {
+        status = check_fixed(problem, error);
+    }
+    order = np_memory_alloc(problem->memory, sections.items.n, sizeof *order);
+    s.item_offsets = np_memory_alloc(problem->memory, sections.items.n, sizeof *s.item_offsets);
+    if (status == NEAP_OK && (!order || !s.item_offsets)) {
+        status = NEAP_NO_MEMORY;
+    }
+    for (size_t p = 0; p < sections.parts.n && status == NEAP_OK && *found; p++) {
+        status = place_part_near(&s, &sections.parts.items[p], near, order, found);
+    }
+    s.bound = sections.load;
+    if (status == NEAP_OK && *found) {
+        status = finish(&s, error, solution);
+    }
+    np_memory_free(problem->memory, order, sections.items.n, sizeof *order);
     np_memory_free(problem->memory, s.item_offsets, sections.items.n, sizeof *s.item_offsets);
     np_sections_free(&sections);
     return status;

@@ -27,6 +27,19 @@ typedef struct np_solution {
 /* NEAP_BAD_INPUT: two fixed buffers stand in each other's way. Every solution has passed the checker. */
 neap_status np_solve(const np_problem *problem, const np_solve_options *options, neap_error *error,
                      np_solution *solution);
+/* A placement near another one: `near` says where each buffer stood, NEAP_NO_OFFSET where that is not known. First-fits in
+ * the order of those places, reordered up to n_steps times (reorder.h) until the height is at or below `goal`, in units:
+ * quick where little has changed. *found false: it did not get there, and the solution is not written. */
+typedef struct np_near {
+    const uint64_t *offsets; /* units, by buffer of the problem */
+    uint64_t goal;
+    uint32_t n_steps;
+    uint64_t seed;
+} np_near;
+
+neap_status np_solve_near(const np_problem *problem, const np_near *near, neap_error *error, np_solution *solution,
+                          bool *found);
+
 void np_solution_free(np_solution *solution);
 
 #endif

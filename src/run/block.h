@@ -1,6 +1,6 @@
 /* block.h: a block as the manager knows it.
  *
- * There are four kinds, told apart by how their address came to be:
+ * There are four kinds in planning, told apart by how their address came to be:
  *
  *   small    shares a view with other small blocks; always on the device, never in a plan's arena
  *   loose    a large block from off the plan: a view of its own, its pages anywhere. It can leave page by page
@@ -9,6 +9,8 @@
  *   swapped  a planned block with swaps: a view of its own, mapped onto its place in the arena while the plan runs; off
  *            the plan its pages may be anywhere
  *
+ * (And `plain` ones, from the host's own allocator, where nothing is planned: plain.c.)
+ *
  * Blocks that are persistent in a plan (weights) are loose ones that have been given a *home* in the arena.
  *
  * Off the plan a page of a view without a physical page is absent: its bytes are on the host if the block has left
@@ -16,11 +18,18 @@
 #ifndef NP_RUN_BLOCK_H
 #define NP_RUN_BLOCK_H
 
+#include "run/clean.h"
 #include "run/host.h"
 #include "run/program.h"
 #include "run/view.h"
 
-typedef enum np_block_kind { NP_BLOCK_SMALL, NP_BLOCK_LOOSE, NP_BLOCK_FLAT, NP_BLOCK_SWAPPED } np_block_kind;
+typedef enum np_block_kind {
+    NP_BLOCK_SMALL,
+    NP_BLOCK_LOOSE,
+    NP_BLOCK_FLAT,
+    NP_BLOCK_SWAPPED,
+    NP_BLOCK_PLAIN,
+} np_block_kind;
 
 #define NP_NO_HOME UINT32_MAX
 
@@ -35,14 +44,10 @@ struct neap_block {
     bool is_absent;        /* flat: its bytes are on the host, not in the arena */
     bool is_standing;      /* (scratch of enter.c) part of what lives at a start */
     bool is_extra;         /* it was live at a start without being part of it: it stays through others, too */
-    bool on_host;          /* it has left at least once: absent pages are in `slot` */
     uint32_t pinned_by;    /* number of the exec that is being made ready and needs it */
     uint64_t id;           /* number in the recording */
     uint64_t malloc_event; /* index in the recording, or UINT64_MAX */
-    uint64_t n_writes;     /* pieces of work that may have changed it */
-    uint64_t clean_writes; /* n_writes when bytes [clean_begin, clean_end) of the slot were the block's */
-    uint64_t clean_begin;
-    uint64_t clean_end;
+    np_clean clean;        /* of what is in `slot`; where it has left before, absent pages are there */
     np_slot slot;
     np_view view;          /* loose, swapped; of a small block: empty */
     uint64_t *after;       /* NULL, or by stream the mark that the first use by another stream must wait for */

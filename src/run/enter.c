@@ -380,7 +380,7 @@ static neap_status send_absent(neap_device *m, np_pattern *pattern)
                                       block->address + swap->begin, swap->end - swap->begin, &mark);
         if (status == NEAP_OK) {
             m->stats.bytes_out += swap->end - swap->begin;
-            np_block_note_copied(block, swap->begin, swap->end);
+            np_clean_note(&block->clean, swap->begin, swap->end);
             pattern->is_out[i] = true;
         }
     }
@@ -582,12 +582,18 @@ void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key)
     np_pattern *pattern = m->pattern;
     uint32_t expected = m->patterns.n > 1 ? predict(m) : 0;
     bool stay = expected >= m->patterns.n || m->patterns.items[expected] == pattern;
-    if (stay && begins_with(pattern, kind, key)) {
-        m->cursor = 0;
+    bool is_switch = stay && np_refine_wants_switch(m);
+    m->cursor = 0;
+    if (stay && !is_switch && begins_with(pattern, kind, key)) {
         return;
     }
-    m->cursor = 0;
     np_settle(m); /* another one, or none */
+    if (is_switch) {
+        pattern = np_refine_switch(m);
+        if (begins_with(pattern, kind, key) && enter(m, pattern)) {
+            return;
+        }
+    }
     if (!start_any(m, kind, key)) {
         np_leave_note(m, kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_MALLOC
                          : kind == NEAP_EVENT_FREE ? NEAP_DEPARTURE_FREE

@@ -37,14 +37,14 @@ static neap_status give_out(neap_device *m, uint32_t index)
     if (!block || pattern->is_out[index]) {
         return NEAP_OK;
     }
-    if (!np_block_is_clean(block, swap->begin, swap->end)) {
+    if (!np_clean_has(&block->clean, swap->begin, swap->end)) {
         status = m->device->api->copy(m->device, NP_STREAM_OUT, block->slot.host + swap->begin,
                                       block->address + swap->begin, bytes, &pattern->out_marks[index]);
         if (status != NEAP_OK) {
             return status;
         }
         m->stats.bytes_out += bytes;
-        np_block_note_copied(block, swap->begin, swap->end);
+        np_clean_note(&block->clean, swap->begin, swap->end);
     }
     pattern->is_out[index] = true;
     return NEAP_OK;
@@ -149,6 +149,8 @@ static void end_lap(neap_device *m)
         (void)m->device->api->sync(m->device, pattern->exec_streams[0], pattern->lap_marks[lap % NP_LAPS]);
     }
     np_follow_note_laps(m);
+    np_take_lesson(m);
+    np_refine_lap(m);
 }
 
 /* The event to compare with, a new lap begun where the last has ended; NULL: the device is off the plan now. */
@@ -217,7 +219,7 @@ neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_
     actor->now[actor->next_malloc] = planned;
     actor->next_malloc = turn_after(actor->next_malloc, m->pattern->program.lives.items[event->subject].n_places);
     planned->is_live = true;
-    planned->on_host = false;
+    planned->clean.on_host = false;
     m->pattern->n_live++;
     finish(m, event);
     *block = planned;
@@ -352,7 +354,7 @@ neap_status np_follow_exec(neap_device *m, const neap_work *work, const neap_use
         pattern->lap_marks[pattern->n_laps % NP_LAPS] = pattern->exec_marks[0];
     }
     for (size_t i = 0; i < n_uses; i++) {
-        uses[i].block->n_writes += uses[i].kind != NEAP_ACCESS_READ;
+        uses[i].block->clean.n_writes += uses[i].kind != NEAP_ACCESS_READ;
     }
     finish(m, event);
     *served = true;

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "run/forecast.h"
 #include "swap/bound.h"
 #include "swap/candidates.h"
 #include "swap/planner.h"
@@ -272,8 +273,13 @@ static neap_status make_program(study *s)
     if (status != NEAP_OK) {
         return status;
     }
-    lesson->program.overhead = s->judged.swaps.n > 0 ? s->judged.simulation.overhead : 0;
-    return np_program_check(&lesson->program, &lesson->error);
+    status = np_program_check(&lesson->program, &lesson->error);
+    if (status == NEAP_OK && lesson->program.swaps.n > 0) {
+        double period_ns = 0;
+        status = np_program_forecast(&lesson->program, lesson->exec_ns.items, &lesson->link, lesson->memory, &period_ns);
+        lesson->program.overhead = period_ns / lesson->program.period_ns - 1;
+    }
+    return status;
 }
 
 void np_lesson_learn(np_lesson *lesson)
@@ -362,6 +368,13 @@ void np_learner_free(np_learner *learner)
 
 neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
 {
+    if (learner->learns_at_once) {
+        np_lesson_learn(lesson);
+        learner->learned = lesson;
+        atomic_store(&learner->is_busy, true);
+        atomic_store(&learner->has_news, true);
+        return NEAP_OK;
+    }
     if (!learner->is_started) {
         if (pthread_create(&learner->thread, NULL, work, learner) != 0) {
             return NEAP_DEVICE_FAILED;

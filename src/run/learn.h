@@ -34,6 +34,7 @@ typedef struct np_lesson {
     double seconds;
     unsigned n_threads;
     uint64_t seed;
+    bool is_refinement; /* for refine.h */
     bool has_weights; /* plan by a mix of the paper's scores */
     double weights[4];
 
@@ -60,6 +61,7 @@ typedef struct np_learner {
     pthread_cond_t changed;
     bool is_started;
     bool is_stopping;
+    bool learns_at_once;   /* in the caller, without a thread: for tests that must not depend on time */
     np_lesson *lesson;     /* to be learned, or being learned */
     np_lesson *learned;    /* to be taken */
     atomic_bool has_news;  /* `learned` is there */

@@ -41,9 +41,10 @@ static void list_blocks(neap_device *m, np_pattern *pattern)
             block->malloc_event = UINT64_MAX;
             np_live_add(m, block);
         }
-        if (block && block->kind != NP_BLOCK_SMALL &&
-            (block->kind == NP_BLOCK_FLAT || block->view.n_missing < block->view.n_pages)) {
+        if (block && (block->kind == NP_BLOCK_FLAT || block->view.n_missing < block->view.n_pages)) {
             np_recent_touch(m, block);
+        } else if (block) { /* small, or absent altogether */
+            np_recent_remove(m, block);
         }
     }
 }

@@ -173,7 +173,7 @@ static bool has_arena_pages(const neap_device *m, const np_view *view)
 static bool keep_view(neap_device *m, neap_block *block)
 {
     np_spare spare = {.view = block->view};
-    if (block->view.n_missing > 0 || block->home != NP_NO_HOME || has_arena_pages(m, &block->view) ||
+    if (m->options.mode == NEAP_MODE_PLAIN || block->view.n_missing > 0 || block->home != NP_NO_HOME || has_arena_pages(m, &block->view) ||
         m->spares.n >= MAX_SPARES) {
         return false;
     }
@@ -196,7 +196,7 @@ static void free_planned(neap_device *m, neap_block *block)
         np_pages_unuse(&m->pages, &m->arena.numbers[first], end - first);
     }
     block->is_absent = false;
-    block->on_host = false;
+    block->clean.on_host = false;
     block->pattern->n_live--;
 }
 
@@ -302,7 +302,7 @@ neap_status np_loose_exec(neap_device *m, const neap_work *work, const neap_use 
                               work->name, neap_status_message(status));
     }
     for (size_t i = 0; i < n_uses; i++) {
-        uses[i].block->n_writes += uses[i].kind != NEAP_ACCESS_READ;
+        uses[i].block->clean.n_writes += uses[i].kind != NEAP_ACCESS_READ;
     }
     return NEAP_OK;
 }

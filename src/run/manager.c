@@ -97,13 +97,22 @@ neap_status neap_open(const char *name, const neap_device_options *options, cons
     return status == NEAP_OK ? np_manager_open(opened, options, error, device) : status;
 }
 
-static void pattern_drop(neap_device *m, np_pattern *pattern)
+void np_pattern_drop(neap_device *m, np_pattern *pattern)
 {
     for (uint32_t i = 0; i < pattern->n_blocks; i++) {
         np_view_free(&m->pages, &pattern->blocks[i].view, NP_UNCOUNTED);
         np_host_give(&m->host, &pattern->blocks[i].slot);
     }
     np_pattern_free(pattern);
+}
+
+static void free_off_plan(neap_device *m, neap_block *block)
+{
+    if (block->kind == NP_BLOCK_PLAIN) {
+        np_plain_free(m, block);
+    } else {
+        np_loose_free(m, block);
+    }
 }
 
 void neap_close(neap_device *m)
@@ -117,14 +126,17 @@ void neap_close(neap_device *m)
         np_settle(m);
     }
     while (m->live) {
-        np_loose_free(m, m->live);
+        free_off_plan(m, m->live);
     }
+    np_plain_give_all(m);
+    np_refine_free(m);
     for (size_t i = 0; i < m->patterns.n; i++) {
-        pattern_drop(m, m->patterns.items[i]);
+        np_pattern_drop(m, m->patterns.items[i]);
     }
     np_array_free(m->memory, &m->patterns);
     np_array_free(m->memory, &m->unknown);
     np_array_free(m->memory, &m->touches);
+    np_array_free(m->memory, &m->uses);
     np_spares_dissolve(m);
     np_array_free(m->memory, &m->spares);
     np_view_free(&m->pages, &m->arena, NP_UNCOUNTED);
@@ -153,17 +165,22 @@ static neap_status list_residents(neap_device *m, np_lesson *lesson)
     return status;
 }
 
-void np_ask_for_plan(neap_device *m, neap_trace *trace, bool is_disturbed)
+bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
 {
     np_lesson *lesson = np_memory_alloc_zero(m->memory, 1, sizeof *lesson);
-    neap_status status = lesson ? NEAP_OK : NEAP_NO_MEMORY;
+    neap_status status;
     if (!lesson) {
-        neap_trace_free(trace);
-        return;
+        neap_trace_free(wish->trace);
+        return false;
     }
     lesson->memory = m->memory;
-    lesson->trace = trace;
-    lesson->is_disturbed = is_disturbed;
+    lesson->trace = wish->trace;
+    lesson->is_disturbed = wish->is_disturbed;
+    lesson->is_refinement = wish->is_refinement;
+    lesson->has_weights = wish->weights != NULL;
+    for (int i = 0; i < 4 && wish->weights; i++) {
+        lesson->weights[i] = wish->weights[i];
+    }
     lesson->has_arena = m->arena.numbers != NULL;
     lesson->page_bytes = m->device->page_bytes;
     lesson->limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * m->device->page_bytes;
@@ -171,7 +188,7 @@ void np_ask_for_plan(neap_device *m, neap_trace *trace, bool is_disturbed)
     lesson->min_block = m->options.min_block;
     lesson->seconds = m->options.plan_seconds;
     lesson->n_threads = m->options.plan_threads;
-    lesson->seed = m->options.seed;
+    lesson->seed = wish->seed;
     status = m->device->api->link(m->device, &lesson->link);
     if (status == NEAP_OK) {
         status = list_residents(m, lesson);
@@ -182,42 +199,52 @@ void np_ask_for_plan(neap_device *m, neap_trace *trace, bool is_disturbed)
     if (status != NEAP_OK) {
         np_lesson_free(lesson);
     }
+    return status == NEAP_OK;
 }
 
 /* Hands what was recorded to the planner. All work is waited for, so that its times are known. */
 static void plan_recorded(neap_device *m)
 {
     if (np_drain(m) == NEAP_OK) {
-        bool is_disturbed = m->recorder.is_disturbed;
-        neap_trace *trace = np_recorder_take(&m->recorder);
-        if (trace) {
-            np_ask_for_plan(m, trace, is_disturbed);
+        np_plan_wish wish = {.is_disturbed = m->recorder.is_disturbed, .seed = m->options.seed};
+        wish.trace = np_recorder_take(&m->recorder);
+        if (wish.trace) {
+            (void)np_ask_for_plan(m, &wish);
         }
         np_recorder_begin(&m->recorder, m->live);
     }
 }
 
-static void take_lesson(neap_device *m, np_lesson *lesson)
+/* One for the same events takes the place of an older one that nothing needs any more. */
+static void add_pattern(neap_device *m, np_pattern *pattern)
 {
-    np_pattern *pattern = NULL;
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        np_pattern *old = m->patterns.items[i];
+        if (old->hash == pattern->hash && old->n_live == 0 && old != m->pattern) {
+            np_pattern_drop(m, old);
+            m->patterns.items[i] = pattern;
+            return;
+        }
+    }
+    m->patterns.items[m->patterns.n++] = pattern;
+}
+
+static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **pattern)
+{
+    np_pattern_facts facts = {.exec_ns = lesson->exec_ns.items,
+                              .name_at = lesson->name_at.items,
+                              .names = lesson->names.items,
+                              .names_bytes = lesson->names.n,
+                              .homes = lesson->homes.items};
     neap_status status = lesson->status;
     if (status == NEAP_OK) {
         status = np_array_reserve(m->memory, &m->patterns, m->patterns.n + 1);
     }
-    if (status == NEAP_OK) {
-        np_pattern_facts facts = {.exec_ns = lesson->exec_ns.items,
-                                  .name_at = lesson->name_at.items,
-                                  .names = lesson->names.items,
-                                  .names_bytes = lesson->names.n,
-                                  .homes = lesson->homes.items};
-        status = np_pattern_create(&lesson->program, &facts, m->memory, &pattern);
-    }
-    if (status != NEAP_OK) {
-        m->n_failed_plans++;
-        np_log(m, NEAP_LOG_WARN, "no plan: %s", lesson->error.text[0] ? lesson->error.text : neap_status_message(status));
-        np_lesson_free(lesson);
-        return;
-    }
+    return status == NEAP_OK ? np_pattern_create(&lesson->program, &facts, m->memory, pattern) : status;
+}
+
+static void set_limit(neap_device *m, const np_lesson *lesson)
+{
     if (lesson->limit_was_raised) {
         np_log(m, NEAP_LOG_WARN, "the limit is raised to %llu bytes, the lowest that swapping reaches (load_min)",
                (unsigned long long)lesson->limit_used);
@@ -225,11 +252,45 @@ static void take_lesson(neap_device *m, np_lesson *lesson)
     if (lesson->limit_used && (m->limit_pages == UINT32_MAX || lesson->limit_was_raised)) {
         m->limit_pages = pages_within(m, lesson->limit_used);
     }
-    m->patterns.items[m->patterns.n++] = pattern;
-    np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %.2f %% overhead",
-           pattern->program.events.n, (unsigned long long)pattern->program.footprint,
-           (unsigned long long)pattern->program.peak_load, pattern->program.swaps.n, 100 * pattern->program.overhead);
+}
+
+static void take_lesson(neap_device *m, np_lesson *lesson)
+{
+    np_pattern *pattern = NULL;
+    neap_status status = make_pattern(m, lesson, &pattern);
+    if (lesson->is_refinement) {
+        np_refine_take(m, lesson->trace, pattern);
+        lesson->trace = NULL;
+    } else if (status != NEAP_OK) {
+        m->n_failed_plans++;
+        np_log(m, NEAP_LOG_WARN, "no plan: %s", lesson->error.text[0] ? lesson->error.text : neap_status_message(status));
+    } else {
+        set_limit(m, lesson);
+        pattern->trace = lesson->trace;
+        pattern->is_disturbed = lesson->is_disturbed;
+        lesson->trace = NULL;
+        add_pattern(m, pattern);
+        np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %.2f %% overhead",
+               pattern->program.events.n, (unsigned long long)pattern->program.footprint,
+               (unsigned long long)pattern->program.peak_load, pattern->program.swaps.n,
+               100 * pattern->program.overhead);
+    }
     np_lesson_free(lesson);
+}
+
+void np_take_lesson(neap_device *m)
+{
+    np_lesson *lesson = np_learner_take(&m->learner);
+    if (lesson) {
+        take_lesson(m, lesson);
+    }
+}
+
+/* A plan that was not entered yet, and is not refused again and again. */
+static bool has_fresh_plan(const neap_device *m)
+{
+    const np_pattern *last = m->patterns.n > 0 ? m->patterns.items[m->patterns.n - 1] : NULL;
+    return last && !last->was_entered && last->n_refused < 2 && m->recorder.n_events < 4 * last->program.events.n;
 }
 
 /* Off the plan, after an event: does the program repeat itself? */
@@ -249,7 +310,7 @@ static void look_for_pattern(neap_device *m)
     if (m->recorder.n_events % CHECK_EVERY != 0) {
         return;
     }
-    if (np_recorder_is_ready(&m->recorder, &seen) && !is_busy) {
+    if (np_recorder_is_ready(&m->recorder, &seen) && !is_busy && !has_fresh_plan(m)) {
         plan_recorded(m);
         is_busy = true;
     }
@@ -265,10 +326,7 @@ static void look_for_pattern(neap_device *m)
 /* Off the plan, before an event. */
 static void look_for_start(neap_device *m, neap_event_kind kind, uint64_t key)
 {
-    np_lesson *lesson = np_learner_take(&m->learner);
-    if (lesson) {
-        take_lesson(m, lesson);
-    }
+    np_take_lesson(m);
     if (m->options.mode == NEAP_MODE_PLAN) {
         np_enter_if_start(m, kind, key);
     }
@@ -283,6 +341,12 @@ static void note_live(neap_device *m, uint64_t bytes)
     m->stats.n_events++;
 }
 
+/* Is device memory what the host's allocator gives? */
+static bool is_plain(const neap_device *m)
+{
+    return m->options.mode == NEAP_MODE_PLAIN && strcmp(m->device->kind, "cpu") == 0;
+}
+
 static neap_status malloc_locked(neap_device *m, uint64_t bytes, neap_block **block)
 {
     bool served = false;
@@ -294,7 +358,7 @@ static neap_status malloc_locked(neap_device *m, uint64_t bytes, neap_block **bl
         status = np_follow_malloc(m, bytes, &served, block);
     }
     if (!served && status == NEAP_OK) {
-        status = np_loose_malloc(m, bytes, block);
+        status = is_plain(m) ? np_plain_malloc(m, bytes, block) : np_loose_malloc(m, bytes, block);
         if (status == NEAP_OK) {
             np_recorder_malloc(&m->recorder, *block);
             look_for_pattern(m);
@@ -332,7 +396,7 @@ static neap_status free_locked(neap_device *m, neap_block *block)
     }
     if (!served && status == NEAP_OK) {
         np_recorder_free_block(&m->recorder, block);
-        np_loose_free(m, block);
+        free_off_plan(m, block);
         look_for_pattern(m);
     }
     m->stats.live -= bytes;
@@ -377,6 +441,38 @@ static neap_status exec_locked(neap_device *m, const neap_work *work, const neap
     return status;
 }
 
+/* Is a block named twice? */
+static bool has_twins(const neap_use *uses, size_t n_uses)
+{
+    for (size_t i = 1; i < n_uses; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (uses[k].block == uses[i].block) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The uses with every block named once, in m->uses; one that is read here and written there is both. */
+static neap_status merge_twins(neap_device *m, const neap_use *uses, size_t n_uses)
+{
+    neap_status status = np_array_reserve(m->memory, &m->uses, n_uses);
+    m->uses.n = 0;
+    for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
+        size_t k = 0;
+        while (k < m->uses.n && m->uses.items[k].block != uses[i].block) {
+            k++;
+        }
+        if (k == m->uses.n) {
+            m->uses.items[m->uses.n++] = uses[i];
+        } else if (m->uses.items[k].kind != uses[i].kind) {
+            m->uses.items[k].kind = NEAP_ACCESS_UNKNOWN;
+        }
+    }
+    return status;
+}
+
 static bool is_one_word(const char *name)
 {
     if (!name || !*name) {
@@ -401,7 +497,14 @@ neap_status neap_exec(neap_device *m, const neap_work *work, const neap_use *use
                               m->device->n_streams, NEAP_ARG_MAX, UINT16_MAX);
     }
     (void)pthread_mutex_lock(&m->lock);
-    status = exec_locked(m, work, uses, n_uses);
+    status = NEAP_OK;
+    if (has_twins(uses, n_uses)) {
+        status = merge_twins(m, uses, n_uses);
+        uses = m->uses.items;
+        n_uses = m->uses.n;
+    }
+    status = status == NEAP_OK ? exec_locked(m, work, uses, n_uses)
+                               : np_device_fail(status, "%s", neap_status_message(status));
     (void)pthread_mutex_unlock(&m->lock);
     return status;
 }
@@ -498,6 +601,10 @@ void neap_get_stats(neap_device *m, neap_stats *stats)
     stats->held = m->pages.n_held * page;
     stats->peak_held = m->pages.peak_held * page;
     stats->footprint = m->pattern ? (m->footprint_pages > m->pages.n_held ? m->footprint_pages : m->pages.n_held) * page : 0;
+    if (is_plain(m)) {
+        stats->held = m->plain_bytes;
+        stats->peak_held = m->peak_plain_bytes;
+    }
     stats->host_bytes = m->host.held_bytes;
     stats->n_patterns = m->patterns.n;
     stats->overhead = NAN;
@@ -508,7 +615,7 @@ void neap_get_stats(neap_device *m, neap_stats *stats)
         stats->plan_overhead = m->pattern->program.overhead;
         stats->iteration_ns = m->pattern->program.period_ns;
         stats->metadata_bytes = np_pattern_metadata_bytes(m->pattern) / m->pattern->program.events.n;
-        lap = np_pattern_median_lap_ns(m->pattern);
+        lap = np_pattern_lap_ns(m->pattern);
         stats->overhead = lap / m->pattern->program.period_ns - 1;
     }
     (void)pthread_mutex_unlock(&m->lock);

@@ -21,6 +21,7 @@
 #include "run/learn.h"
 #include "run/pattern.h"
 #include "run/record.h"
+#include "run/refine.h"
 #include "run/small.h"
 
 enum { NP_MAX_PATTERNS = 8, NP_HISTORY = 256, NP_MAX_UNKNOWN = 8 };
@@ -30,6 +31,13 @@ typedef struct np_spare {
     np_view view;
     uint64_t after[NP_MAX_STREAMS];
 } np_spare;
+
+/* Memory of a plain block that was freed while work may still use it. */
+typedef struct np_plain {
+    char *memory;
+    uint64_t bytes;
+    uint64_t after[NP_MAX_STREAMS];
+} np_plain;
 
 /* An iteration that was seen between two known starts and has no plan yet. */
 typedef struct np_unknown {
@@ -60,6 +68,10 @@ struct neap_device {
     uint64_t next_id;
     np_recorder recorder;
 
+    np_array(np_plain) plain;  /* freed, in that order */
+    uint64_t plain_bytes;      /* live and freed */
+    uint64_t peak_plain_bytes;
+
     /* the arena */
     bool is_entering; /* the arena's unused pages are not for others now */
     np_view arena; /* address range of the whole arena: page k of it is the arena's page k */
@@ -74,7 +86,9 @@ struct neap_device {
     uint8_t history[NP_HISTORY]; /* kinds of the last iterations: index of a pattern, 255: none */
     uint32_t n_history;
     np_learner learner;
+    np_refine refine;
     np_array(np_touch) touches; /* scratch */
+    np_array(neap_use) uses;    /* scratch */
     uint64_t n_unrecorded;      /* events since the recording was given up */
     uint32_t n_failed_plans;
 
@@ -85,8 +99,23 @@ struct neap_device {
 neap_status np_manager_open(np_device *device, const neap_device_options *options, neap_error *error,
                             neap_device **opened);
 
-/* Gives the planner a trace, taken over, to plan from. It must not be busy. */
-void np_ask_for_plan(neap_device *m, neap_trace *trace, bool is_disturbed);
+/* What the planner is asked for. */
+typedef struct np_plan_wish {
+    neap_trace *trace;     /* taken over */
+    bool is_disturbed;
+    bool is_refinement;    /* the plan is refine.c's */
+    const double *weights; /* NULL, or of a mix of the paper's scores */
+    uint64_t seed;
+} np_plan_wish;
+
+/* The planner must not be busy. False: it cannot be asked. */
+bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish);
+
+/* Takes what the planner has made, if it has. */
+void np_take_lesson(neap_device *m);
+
+/* Gives a pattern up: nothing of it is live, and it is not followed. */
+void np_pattern_drop(neap_device *m, np_pattern *pattern);
 
 /* ---- log.c ---- */
 void np_log(neap_device *m, neap_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -119,10 +148,6 @@ uint32_t np_block_home_page(const neap_device *m, const neap_block *block, uint3
 
 bool np_block_is_here(const neap_block *block); /* off the plan: all its bytes are on the device */
 
-/* Does the slot have these bytes as they are? It does now. */
-bool np_block_is_clean(const neap_block *block, uint64_t begin, uint64_t end);
-void np_block_note_copied(neap_block *block, uint64_t begin, uint64_t end);
-
 /* The list of blocks that can leave. */
 void np_recent_touch(neap_device *m, neap_block *block);
 void np_recent_remove(neap_device *m, neap_block *block);
@@ -138,6 +163,11 @@ neap_status np_loose_exec(neap_device *m, const neap_work *work, const neap_use 
 neap_status np_wait_after(neap_device *m, neap_block *block, np_stream stream); /* see neap_block.after */
 neap_status np_launch(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_times *times,
                       uint64_t *mark);
+
+/* ---- plain.c ---- */
+neap_status np_plain_malloc(neap_device *m, uint64_t bytes, neap_block **block);
+void np_plain_free(neap_device *m, neap_block *block);
+void np_plain_give_all(neap_device *m); /* all work is done */
 
 /* ---- follow.c: on the plan. *served false: the event is not the planned one, and the device is off the plan now ---- */
 neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_block **block);
@@ -169,6 +199,13 @@ void np_leave_note(neap_device *m, neap_departure why, const char *what);
 /* Both. */
 void np_leave(neap_device *m, neap_departure why, const char *what);
 
+/* ---- refine.c ---- */
+void np_refine_lap(neap_device *m);                       /* at the end of a lap */
+bool np_refine_wants_switch(const neap_device *m);        /* at a start: is there another plan to be followed? */
+np_pattern *np_refine_switch(neap_device *m);             /* it takes its place in the list, and is to be entered */
+void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern); /* from the planner; NULL: it found none */
+void np_refine_free(neap_device *m);
+
 /* ---- replay.c: iterations without a plan ---- */
 
 /* Begins the recording with what was served from the plan since the iteration's start. */
@@ -179,5 +216,6 @@ void np_unknown_note(neap_device *m);
 
 /* ---- the whole ---- */
 bool np_manager_is_valid(const neap_device *m);
+const char *np_manager_find_flaw(const neap_device *m); /* why it is not; NULL: it is */
 
 #endif

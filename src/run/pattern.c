@@ -42,6 +42,7 @@ void np_pattern_free(np_pattern *pattern)
     np_memory_free(memory, pattern->names, pattern->names_bytes, 1);
     np_memory_free(memory, pattern->name_at, n_execs, sizeof *pattern->name_at);
     np_array_free(memory, &pattern->laps_ns);
+    neap_trace_free(pattern->trace);
     np_program_free(&pattern->program);
     np_memory_free(memory, pattern, 1, sizeof *pattern);
 }
@@ -194,8 +195,10 @@ static int compare_doubles(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-double np_pattern_median_lap_ns(np_pattern *pattern)
+/* The mean of the middle half: laps may take turns in being longer and shorter, and some are disturbed by others. */
+double np_pattern_lap_ns(const np_pattern *pattern)
 {
+    double sum = 0;
     double sorted[64];
     size_t n = pattern->laps_ns.n < 64 ? pattern->laps_ns.n : 64;
     if (n < 3) {
@@ -203,7 +206,10 @@ double np_pattern_median_lap_ns(np_pattern *pattern)
     }
     memcpy(sorted, pattern->laps_ns.items, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, compare_doubles);
-    return sorted[n / 2];
+    for (size_t i = n / 4; i < n - n / 4; i++) {
+        sum += sorted[i];
+    }
+    return sum / (double)(n - 2 * (n / 4));
 }
 
 bool np_pattern_is_valid(const np_pattern *pattern)

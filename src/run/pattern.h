@@ -41,6 +41,9 @@ typedef struct np_pattern {
     uint32_t n_live;       /* planned blocks that are live */
     uint32_t n_refused;    /* starts at which it could not be entered, since the last time it was */
 
+    neap_trace *trace;     /* NULL, or what it was planned from, kept for refinement */
+    bool is_disturbed;     /* its times were */
+
     /* time on the device */
     uint64_t n_laps;               /* ended since it was entered */
     uint64_t n_noted;              /* of them, whose first exec's time was taken */
@@ -73,8 +76,8 @@ uint64_t np_pattern_key(const np_pattern *pattern, uint32_t event);
 /* Bytes that the plan takes on the host. */
 uint64_t np_pattern_metadata_bytes(const np_pattern *pattern);
 
-/* The median of the laps measured; NaN where there are fewer than three. */
-double np_pattern_median_lap_ns(np_pattern *pattern);
+/* How long a lap takes, of the last ones measured; NaN where there are fewer than three. */
+double np_pattern_lap_ns(const np_pattern *pattern);
 
 bool np_pattern_is_valid(const np_pattern *pattern);
 

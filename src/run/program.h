@@ -14,6 +14,9 @@
  *   - A copy in is given only when the blocks that stood in its bytes are freed, or their copies out given.
  *   - A block is malloc'd into bytes only when the same holds for them. (The layout sees to that.)
  *
+ * A copy out may be skipped where the host still has the bytes, because they were not written since they were last copied:
+ * a wait for it is then one for nothing, and no order is lost by that.
+ *
  * Copies out are given in the order of their keys (np_swap), copies in likewise, each at the earliest event that the rules
  * allow. The period repeats: an operation may refer to work of the period before, and always means the last time that
  * piece of work was given. A wait that stream order or an earlier wait already implies, in every period after the first,

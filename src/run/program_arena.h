@@ -55,8 +55,8 @@ void np_arena_free(np_arena *arena);
  * taken them all; NP_NO_LIFE: there is none. */
 uint32_t np_arena_take(np_arena *arena, uint32_t part);
 
-/* np_program_check with some of the copies out skipped that can be, by chance: those of bytes that were not written since
- * they came, which the host may still have. */
+/* np_program_check with some of the copies out skipped that can be, by chance: those of bytes that were used, but not
+ * written since they came, which the host may still have. */
 typedef struct np_skipping {
     uint32_t per_cent;
     uint64_t seed;

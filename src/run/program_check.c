@@ -77,14 +77,14 @@ static neap_status do_wait(checking *c, const np_op *op)
     return NEAP_OK;
 }
 
-/* What was not written since it came need not be copied out, if the host still has it. */
+/* What was used, but not written since it came, need not be copied out, if the host still has it. */
 static bool is_skipped(const checking *c, const np_program_swap *swap, uint32_t index)
 {
     static const np_stamps nothing;
     uint64_t chance = np_hash_combine(c->skipping->seed, (uint64_t)c->lap << 32 | index);
     for (uint32_t i = c->arena.part_at.items[swap->life]; i < c->arena.part_at.items[swap->life + 1]; i++) {
         const np_part *p = &c->arena.parts.items[i];
-        if (is_in_swap(p, swap) && !np_stamps_know(&nothing, &p->written)) {
+        if (is_in_swap(p, swap) && (np_stamps_know(&nothing, &p->used) || !np_stamps_know(&nothing, &p->written))) {
             return false;
         }
     }

@@ -158,6 +158,14 @@ static neap_status add_wait(ordering *o, np_wait added)
                : np_array_push(o->making->memory, &o->works.waits, added);
 }
 
+/* Is an exec of a stay given in the same period as the copy out after it? A program may begin between the two, and know
+ * nothing of the first. */
+static bool is_same_lap(const ordering *o, uint32_t exec, uint32_t trip)
+{
+    const np_making *m = o->making;
+    return m->timeline->times.items[exec] <= wrap(m->trips.items[trip].out_at, m->length);
+}
+
 /* Inside a stay: execs wait for the copy in, the copy out for what was written. Where nothing was, it is the copy in or
  * the first use that waited for whoever stood there before. */
 static neap_status add_inner_waits(ordering *o, uint32_t index)
@@ -172,7 +180,7 @@ static neap_status add_inner_waits(ordering *o, uint32_t index)
         }
         if (stay->out != NP_NO_TRIP && end->last_write != NONE && status == NEAP_OK) {
             status = add_wait(o, (np_wait){.work = work_out(o, stay->out), .on = end->last_write});
-            o->works.optional[work_out(o, stay->out)] = false;
+            o->works.optional[work_out(o, stay->out)] &= !is_same_lap(o, end->last_write, stay->out);
             is_written = true;
         }
     }
@@ -182,9 +190,11 @@ static neap_status add_inner_waits(ordering *o, uint32_t index)
     if (stay->in != NP_NO_TRIP) {
         return add_wait(o, (np_wait){.work = work_out(o, stay->out), .on = work_in(o, stay->in)});
     }
-    return stay->n_uses == 0
-               ? NEAP_OK
-               : add_wait(o, (np_wait){.work = work_out(o, stay->out), .on = o->ends.items[o->end_at[index]].first});
+    if (stay->n_uses == 0) { /* it was never there before: the host cannot have it */
+        o->works.optional[work_out(o, stay->out)] = false;
+        return NEAP_OK;
+    }
+    return add_wait(o, (np_wait){.work = work_out(o, stay->out), .on = o->ends.items[o->end_at[index]].first});
 }
 
 /* Events from a stay's begin to an exec. */
@@ -194,15 +204,16 @@ static uint32_t time_in(const ordering *o, const np_stay *stay, uint32_t exec)
     return time >= stay->begin ? time - stay->begin : time + o->making->length - stay->begin;
 }
 
-/* A work that begins a stay waits for all uses of the one before; the copy in that began that one came before them. A
- * stay may follow itself: its last use by one stream can come before its first by another, in each lap. */
+/* A work that begins a stay waits for all uses of the one before; the copy in that began that one came before them, if
+ * there are any. A stay may follow itself: its last use by one stream can come before its first by another, in each lap. */
 static neap_status add_waits_on(ordering *o, uint32_t work, const np_meeting *meeting)
 {
     const np_stay *stay = &o->making->stays.items[meeting->before];
     neap_status status = NEAP_OK;
     if (stay->out != NP_NO_TRIP) {
         status = add_wait(o, (np_wait){.work = work, .on = work_out(o, stay->out)});
-    } else if (stay->n_uses == 0) {
+    }
+    if (stay->n_uses == 0 && stay->in != NP_NO_TRIP && status == NEAP_OK) {
         status = add_wait(o, (np_wait){.work = work, .on = work_in(o, stay->in)});
     }
     for (uint32_t e = o->end_at[meeting->before]; e < o->end_at[meeting->before + 1] && status == NEAP_OK; e++) {

@@ -295,7 +295,8 @@ void np_unknown_note(neap_device *m)
         neap_trace *all = one ? repeat_trace(one, m->next_id, m->memory) : NULL;
         neap_trace_free(one);
         if (all) {
-            np_ask_for_plan(m, all, true);
+            np_plan_wish wish = {.trace = all, .is_disturbed = true, .seed = m->options.seed};
+            (void)np_ask_for_plan(m, &wish);
         }
     }
     m->recorder.is_whole = false; /* it is noted */

@@ -37,7 +37,7 @@ void np_recent_remove(neap_device *m, neap_block *block)
 
 void np_recent_touch(neap_device *m, neap_block *block)
 {
-    if (block->kind == NP_BLOCK_SMALL || m->newest == block) {
+    if (block->kind == NP_BLOCK_SMALL || block->kind == NP_BLOCK_PLAIN || m->newest == block) {
         return;
     }
     np_recent_remove(m, block);
@@ -79,6 +79,7 @@ bool np_block_is_here(const neap_block *block)
 {
     switch ((np_block_kind)block->kind) {
     case NP_BLOCK_SMALL:
+    case NP_BLOCK_PLAIN:
         return true;
     case NP_BLOCK_FLAT:
         return !block->is_absent;
@@ -94,22 +95,6 @@ static uint64_t bytes_of_pages(const neap_device *m, const neap_block *block)
     return (uint64_t)block->view.n_pages * m->device->page_bytes;
 }
 
-bool np_block_is_clean(const neap_block *block, uint64_t begin, uint64_t end)
-{
-    return block->on_host && block->clean_writes == block->n_writes && block->clean_begin <= begin &&
-           end <= block->clean_end;
-}
-
-void np_block_note_copied(neap_block *block, uint64_t begin, uint64_t end)
-{
-    bool touches = block->on_host && block->clean_writes == block->n_writes && begin <= block->clean_end &&
-                   block->clean_begin <= end;
-    block->clean_begin = touches && block->clean_begin < begin ? block->clean_begin : begin;
-    block->clean_end = touches && block->clean_end > end ? block->clean_end : end;
-    block->clean_writes = block->n_writes;
-    block->on_host = true;
-}
-
 /* ---- leaving ---- */
 
 static neap_status copy_out(neap_device *m, neap_block *block, uint64_t begin, uint64_t end)
@@ -117,7 +102,7 @@ static neap_status copy_out(neap_device *m, neap_block *block, uint64_t begin, u
     np_device *device = m->device;
     uint64_t mark;
     neap_status status;
-    if (np_block_is_clean(block, begin, end)) {
+    if (np_clean_has(&block->clean, begin, end)) {
         return NEAP_OK;
     }
     status = device->api->copy(device, NP_STREAM_OUT, block->slot.host + begin, block->address + begin, end - begin,
@@ -175,10 +160,7 @@ neap_status np_block_depart(neap_device *m, neap_block *block)
     } else {
         np_view_unmap(&m->pages, &block->view, 0, block->view.n_pages, NP_COUNTED);
     }
-    block->on_host = true;
-    block->clean_writes = block->n_writes;
-    block->clean_begin = 0;
-    block->clean_end = bytes;
+    np_clean_note(&block->clean, 0, bytes);
     np_recent_remove(m, block);
     return NEAP_OK;
 }
@@ -385,7 +367,7 @@ static neap_status return_run(neap_device *m, neap_block *block, uint32_t first,
         np_pages_unuse(&m->pages, &numbers[first], end - first);
         return status;
     }
-    if (!block->on_host) {
+    if (!block->clean.on_host) {
         return NEAP_OK;
     }
     status = m->device->api->copy(m->device, NP_STREAM_IN, block->address + first * page,
@@ -429,7 +411,7 @@ neap_status np_block_return(neap_device *m, neap_block *block)
     if (np_block_is_here(block)) {
         return NEAP_OK;
     }
-    m->stats.waits += block->on_host;
+    m->stats.waits += block->clean.on_host;
     block->pinned_by = m->pin;
     status = block->kind == NP_BLOCK_FLAT ? return_flat(m, block) : return_view(m, block);
     if (status == NEAP_OK || block->view.n_missing < block->view.n_pages) { /* what came may leave again */

@@ -74,6 +74,24 @@ static neap_status make_layout(np_place_problem *p, const np_solution *solution,
     return NEAP_OK;
 }
 
+/* Hands a solution over, and frees it. */
+static neap_status hand_over(np_place_problem *p, np_solution *solution, np_place_result *result, np_layout *layout)
+{
+    uint64_t unit = p->problem.unit;
+    np_place_result made = {.n_buffers = p->problem.buffers.n};
+    neap_status status = find_load(p, &made.load);
+    made.footprint = solution->height * unit;
+    made.bound = solution->bound * unit;
+    if (status == NEAP_OK && layout) {
+        status = make_layout(p, solution, layout);
+    }
+    if (status == NEAP_OK) {
+        *result = made;
+    }
+    np_solution_free(solution);
+    return status;
+}
+
 static neap_status solve(np_place_problem *p, neap_error *error, np_place_result *result, np_layout *layout)
 {
     np_solve_options solve_options = {.solver = NEAP_SOLVER_SEARCH,
@@ -81,26 +99,48 @@ static neap_status solve(np_place_problem *p, neap_error *error, np_place_result
                                       .goal = p->options->goal / p->problem.unit,
                                       .seed = p->options->seed,
                                       .n_threads = p->options->n_threads};
-    uint64_t unit = p->problem.unit;
-    np_place_result made = {.n_buffers = p->problem.buffers.n};
     np_solution solution;
-    neap_status status = find_load(p, &made.load);
-    if (status == NEAP_OK) {
-        status = np_solve(&p->problem, &solve_options, error, &solution);
+    neap_status status = np_solve(&p->problem, &solve_options, error, &solution);
+    return status == NEAP_OK ? hand_over(p, &solution, result, layout) : status;
+}
+
+/* Where the bytes of each buffer stood in another layout. Both lists are by life, place and `at`. */
+static void find_near(const np_place_problem *p, const np_layout *near, uint64_t *offsets)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < p->placed.n; i++) {
+        const np_placed *placed = &p->placed.items[i];
+        const np_placed *other;
+        while (at < near->placed.n && (near->placed.items[at].life < placed->life ||
+                                       (near->placed.items[at].life == placed->life &&
+                                        (near->placed.items[at].place < placed->place ||
+                                         (near->placed.items[at].place == placed->place &&
+                                          near->placed.items[at].at + near->placed.items[at].bytes <= placed->at))))) {
+            at++;
+        }
+        other = at < near->placed.n ? &near->placed.items[at] : NULL;
+        offsets[i] = other && other->life == placed->life && other->place == placed->place && other->at <= placed->at
+                         ? (other->offset + (placed->at - other->at)) / p->problem.unit
+                         : NEAP_NO_OFFSET;
     }
-    if (status != NEAP_OK) {
-        return status;
+}
+
+static neap_status solve_near(np_place_problem *p, const np_layout *layout_near, uint32_t n_steps, neap_error *error,
+                              np_place_result *result, np_layout *layout, bool *found)
+{
+    const neap_memory *memory = p->timeline->memory;
+    uint64_t *offsets = np_memory_alloc(memory, p->placed.n, sizeof *offsets);
+    np_near near = {
+        .offsets = offsets, .goal = p->options->goal / p->problem.unit, .n_steps = n_steps, .seed = p->options->seed};
+    np_solution solution;
+    neap_status status;
+    if (!offsets) {
+        return NEAP_NO_MEMORY;
     }
-    made.footprint = solution.height * unit;
-    made.bound = solution.bound * unit;
-    if (status == NEAP_OK && layout) {
-        status = make_layout(p, &solution, layout);
-    }
-    if (status == NEAP_OK) {
-        *result = made;
-    }
-    np_solution_free(&solution);
-    return status;
+    find_near(p, layout_near, offsets);
+    status = np_solve_near(&p->problem, &near, error, &solution, found);
+    np_memory_free(memory, offsets, p->placed.n, sizeof *offsets);
+    return status == NEAP_OK && *found ? hand_over(p, &solution, result, layout) : status;
 }
 
 neap_status np_place_swaps(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
@@ -108,11 +148,7 @@ neap_status np_place_swaps(const np_timeline *timeline, const np_simulator *simu
                            np_place_result *result, np_layout *layout)
 {
     np_place_problem problem;
-    neap_status status;
-    if (layout && !options->held) {
-        return NEAP_BAD_ARGUMENT;
-    }
-    status = np_place_problem_make(timeline, simulator, swaps, n_swaps, options, &problem);
+    neap_status status = np_place_problem_make(timeline, simulator, swaps, n_swaps, options, &problem);
     if (status == NEAP_OK) {
         status = solve(&problem, error, result, layout);
         np_place_problem_free(&problem);
@@ -132,6 +168,19 @@ neap_status np_place_bound(const np_timeline *timeline, const np_simulator *simu
     }
     if (status == NEAP_OK) {
         *bound = clique * timeline->alignment;
+    }
+    return status;
+}
+
+neap_status np_place_near(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
+                          uint32_t n_swaps, const np_place_options *options, const np_layout *near, uint32_t n_steps,
+                          neap_error *error, np_place_result *result, np_layout *layout, bool *found)
+{
+    np_place_problem problem;
+    neap_status status = np_place_problem_make(timeline, simulator, swaps, n_swaps, options, &problem);
+    if (status == NEAP_OK) {
+        status = solve_near(&problem, near, n_steps, error, result, layout, found);
+        np_place_problem_free(&problem);
     }
     return status;
 }

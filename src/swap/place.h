@@ -19,8 +19,9 @@ typedef struct np_place_options {
     uint64_t page; /* pieces of a swapped block begin at multiples of it, in the block and on the device */
     uint64_t seed;
     unsigned n_threads;
-    uint64_t views; /* blocks of so many bytes or more are views as swapped ones are, in pieces; 0: swapped ones alone */
-    bool held;             /* times are events; every life of the period has a place, used or not */
+    uint64_t
+        views; /* blocks of so many bytes or more are views as swapped ones are, in pieces; 0: swapped ones alone */
+    bool held; /* times are events; every life of the period has a place, used or not */
     const uint64_t *fixed; /* with `held`, by life: where its first byte must stand, all in one, swapped or not;
                             * NEAP_NO_OFFSET: anywhere. NULL: none must. Of persistent lives only; NP_OUTSIDE */
 } np_place_options;
@@ -66,10 +67,16 @@ neap_status np_place_bound(const np_timeline *timeline, const np_simulator *simu
 void np_layout_free(np_layout *layout);
 
 /* The simulator must have simulated just these swaps: their absences are taken from it. `layout` may be NULL; otherwise
- * it is made, and `held` must be set. A hole in time covers, in events, all after the exec before absent_from up to the
+ * it is made: with `held` of all lives, else of those that some exec uses. A hole in time covers, in events, all after the exec before absent_from up to the
  * exec back_from, both left out. */
 neap_status np_place_swaps(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
                            uint32_t n_swaps, const np_place_options *options, neap_error *error,
                            np_place_result *result, np_layout *layout);
+
+/* The same near another layout, of swaps that differ little: quick. It must get to options->goal in n_steps, or *found
+ * is false and nothing is written. */
+neap_status np_place_near(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
+                          uint32_t n_swaps, const np_place_options *options, const np_layout *near, uint32_t n_steps,
+                          neap_error *error, np_place_result *result, np_layout *layout, bool *found);
 
 #endif

@@ -4,7 +4,10 @@
 
 #include "base/checked.h"
 
-enum { MAX_CUTS = 600 }; /* pieces that all swapped blocks together are cut into, about */
+enum { /* pieces that all swapped blocks together are cut into, about; and all large ones */
+       MAX_CUTS = 600,
+       MAX_VIEW_CUTS = 1200
+};
 
 /* A block as it is placed. */
 typedef struct stay {
@@ -83,21 +86,21 @@ static void collect_parts(np_place_problem *p, const np_simulator *simulator, co
 static uint64_t choose_piece(const np_place_problem *p)
 {
     uint64_t page = p->options->page;
-    uint64_t swapped = 0;
-    if (p->options->views) {
-        for (size_t b = 0; b < p->timeline->blocks.n; b++) {
-            uint64_t bytes = p->timeline->blocks.items[b].bytes;
-            swapped += bytes >= p->options->views ? bytes : 0;
-        }
-        uint64_t cuts = getenv("CUTS") ? (uint64_t)atoi(getenv("CUTS")) : 1200;
-        return (swapped / cuts / page + 1) * page;
-    }
+    uint64_t bytes = 0;
     for (uint32_t i = 0; i < p->n_parts; i++) {
         if (i == 0 || p->parts[i].block != p->parts[i - 1].block) {
-            swapped += p->timeline->blocks.items[p->parts[i].block].bytes;
+            bytes += p->timeline->blocks.items[p->parts[i].block].bytes;
         }
     }
-    return (swapped / MAX_CUTS / page + 1) * page;
+    if (p->options->views == 0) {
+        return (bytes / MAX_CUTS / page + 1) * page;
+    }
+    bytes = 0;
+    for (size_t b = 0; b < p->timeline->blocks.n; b++) {
+        uint64_t all = p->timeline->blocks.items[b].bytes;
+        bytes += all >= p->options->views ? all : 0;
+    }
+    return (bytes / MAX_VIEW_CUTS / page + 1) * page;
 }
 
 /* ---- the problem ---- */

@@ -6,7 +6,6 @@
 #include "swap/method.h"
 #include "swap/stall.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PARTS = 200, FILL_TRIALS = 8, MAX_LOWERINGS = 24, MAX_RAISINGS = 24, BISECTIONS = 6 };
@@ -41,7 +40,7 @@ static np_place_options place_options(const np_planner *planner, double seconds,
                               .page = planner->page,
                               .seed = planner->seed,
                               .n_threads = planner->n_threads,
-                              .views = getenv("VIEWS") ? (uint64_t)atoi(getenv("VIEWS")) : 0,
+                              .views = planner->views,
                               .held = planner->held,
                               .fixed = planner->fixed};
 }

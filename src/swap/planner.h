@@ -15,6 +15,7 @@ typedef struct np_planner {
         *simulator; /* of the timeline and link; NULL where there are no execs: np_plan_pool alone works then */
     uint64_t min_block;
     uint64_t page;
+    uint64_t views; /* see np_place_options */
     uint64_t seed;
     unsigned n_threads;
     uint64_t deadline_ns;

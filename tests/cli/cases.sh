@@ -132,6 +132,31 @@ holds sweep-drawn 'tail -n 1 $OUT/s.svg | grep -qx "</svg>" && test $(grep -c "<
 check sweep-never 'neap swap --sweep never.neap'
 check sweep-svg-full 'neap swap --sweep --steps 2 --seconds 0.1 --svg /dev/full swap.neap'
 
+# ---- train: what is asked, what is answered, and the same numbers however memory is served
+check help-train 'neap help train'
+check train-no-net 'neap train'
+check train-bad-net 'neap train vgg17'
+check train-far-net 'neap train alexnet'
+check train-bad-limit 'neap train vgg11 --limit 8parsecs'
+check train-bad-share 'neap train vgg11 --limit 170%'
+check train-no-limit 'neap train vgg11 --limit 0'
+check train-no-batch 'neap train vgg11 --batch 0'
+check train-bad-batch 'neap train vgg11 --batch 5000'
+check train-bad-iters 'neap train vgg11 --iters 1000001'
+check train-no-data 'neap train vgg11 --data no-such-folder'
+holds train-bad-device '! neap train vgg11 --device toaster 2> $OUT/e && test $(wc -l < $OUT/e) = 1'
+train_json() { neap train vgg11 --batch 1 --iters 6 --plan-seconds 0.1 --json "$@" > $OUT/j; }
+holds train-words 'train_json && has net device data batch iters seed allocation parameters peak_load limit footprint \
+    planned_footprint ratio iteration_ms overhead state departures bytes_out bytes_in weights losses'
+holds train-losses 'test $(grep -c "^    [0-9]*[.][0-9]*,*$" $OUT/j) = 6'
+holds train-again 'a=$(value weights) && test ${#a} -gt 15 && train_json --limit 200MB && test "$(value weights)" = "$a" &&
+    le $(value footprint) 200000000'
+holds train-seed 'a=$(value weights) && train_json --seed 2 && test "$(value weights)" != "$a"'
+holds train-compare 'neap train vgg11 --batch 1 --iters 4 --plan-seconds 0.1 --compare > $OUT/t &&
+    grep -q "losses and weights are bit-identical in all runs" $OUT/t && grep -q "SmartPool + AutoSwap" $OUT/t'
+holds train-compare-json 'train_json --compare && test "$(value identical)" = true &&
+    test $(grep -c "\"allocation\":" $OUT/j) = 3'
+
 # ---- the picture: whole, well formed, every buffer there, nothing left over
 holds svg-complete 'tail -n 1 $OUT/p.svg | grep -qx "</svg>"'
 holds svg-rectangles 'test $(grep -c "<title>block" $OUT/p.svg) -ge $(($(wc -l < $OUT/o.csv) - 1))'

@@ -29,8 +29,8 @@ static np_device *inner_of(const np_device *device)
 /* What this call is to fail with; NEAP_OK: not at all. */
 static neap_status fault(np_device *device, faulty_call call)
 {
-    static const neap_status usual[FAULTY_N_CALLS] = {NEAP_DEVICE_FULL,   NEAP_NO_MEMORY,     NEAP_NO_MEMORY,
-                                                      NEAP_NO_MEMORY,     NEAP_DEVICE_FAILED, NEAP_DEVICE_FAILED,
+    static const neap_status usual[FAULTY_N_CALLS] = {NEAP_DEVICE_FULL,  NEAP_NO_MEMORY,     NEAP_NO_MEMORY,
+                                                      NEAP_NO_MEMORY,    NEAP_DEVICE_FAILED, NEAP_DEVICE_FAILED,
                                                       NEAP_DEVICE_FAILED};
     faulty_device *f = faulty_of(device);
     bool fails;

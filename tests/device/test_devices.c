@@ -436,22 +436,22 @@ static void test_every_allocation_may_fail(void **state)
     ASSERT_GT(test_memory_fail_each(open_and_use, *state), 5);
 }
 
-#define CASES(X)                                  \
-    X(test_work_writes_pages)                     \
-    X(test_two_addresses_show_one_page)           \
-    X(test_an_address_moves_to_other_pages)       \
-    X(test_what_is_not_mapped_cannot_be_touched)  \
-    X(test_pages_come_and_go)                     \
-    X(test_marks_count_work_alone)                \
-    X(test_a_stream_works_in_order)               \
-    X(test_arguments_of_any_size)                 \
-    X(test_times_are_there_once_done)             \
-    X(test_copies_of_any_size)                    \
-    X(test_waits_order_streams)                   \
-    X(test_sync_orders_too)                       \
-    X(test_free_waits_for_all_work)               \
-    X(test_free_right_away)                       \
-    X(test_link_is_known)                         \
+#define CASES(X)                                 \
+    X(test_work_writes_pages)                    \
+    X(test_two_addresses_show_one_page)          \
+    X(test_an_address_moves_to_other_pages)      \
+    X(test_what_is_not_mapped_cannot_be_touched) \
+    X(test_pages_come_and_go)                    \
+    X(test_marks_count_work_alone)               \
+    X(test_a_stream_works_in_order)              \
+    X(test_arguments_of_any_size)                \
+    X(test_times_are_there_once_done)            \
+    X(test_copies_of_any_size)                   \
+    X(test_waits_order_streams)                  \
+    X(test_sync_orders_too)                      \
+    X(test_free_waits_for_all_work)              \
+    X(test_free_right_away)                      \
+    X(test_link_is_known)                        \
     X(test_every_allocation_may_fail)
 
 static const struct {

@@ -137,6 +137,50 @@ static void test_a_full_device(void **state)
     np_memfd_close(&memfd);
 }
 
+#if !TEST_SANITIZED /* a sanitizer needs mappings of its own */
+/* The kernel has room for so many mappings and no more. */
+static void test_a_full_table(void **state)
+{
+    enum { MOST = 200000, AREA = 16 };
+    np_memfd memfd;
+    neap_status status = NEAP_OK;
+    uint64_t n = AREA;
+    char *at;
+    (void)state;
+    ASSERT_OK(np_memfd_open(&memfd, 4096));
+    ASSERT_OK(np_memfd_commit(&memfd, 0, AREA));
+    ASSERT_OK(np_memfd_reserve(&memfd, MOST, &at));
+    ASSERT_OK(np_memfd_map(&memfd, at, 0, AREA)); /* one mapping */
+    for (int i = 0; i < AREA; i++) {
+        at[i * 4096] = (char)i;
+    }
+    for (; n < MOST && status == NEAP_OK; n++) { /* and one for each of these: they do not follow each other */
+        status = np_memfd_map(&memfd, at + n * 4096, 3, 1);
+    }
+    if (n < MOST) {
+        neap_status again = np_memfd_map(&memfd, at + 8 * 4096, 5, 1); /* would be two more, in the midst of one */
+        bool is_readable = device_is_readable(at + (n - 1) * 4096);
+        char last = at[(n - 2) * 4096];
+        char middle = at[8 * 4096];
+        char next = at[9 * 4096];
+        np_memfd_unmap(&memfd, at + AREA * 4096, MOST - AREA); /* room for the rest of this test */
+        ASSERT_STATUS(NEAP_NO_MEMORY, status);
+        ASSERT_FALSE(is_readable);
+        ASSERT_EQ(last, 3);
+        ASSERT_STATUS(NEAP_NO_MEMORY, again);
+        ASSERT_EQ(middle, 8);
+        ASSERT_EQ(next, 9);
+        ASSERT_OK(np_memfd_map(&memfd, at + 8 * 4096, 5, 1));
+        ASSERT_EQ(at[8 * 4096], 5);
+    }
+    np_memfd_unreserve(&memfd, at, MOST);
+    np_memfd_close(&memfd);
+    if (n == MOST) {
+        SKIP("the kernel has room for more than %d mappings", (int)MOST);
+    }
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +189,9 @@ int main(void)
         cmocka_unit_test(test_neighbours_melt_together),
         cmocka_unit_test(test_what_does_not_fit),
         cmocka_unit_test(test_a_full_device),
+#if !TEST_SANITIZED
+        cmocka_unit_test(test_a_full_table),
+#endif
     };
     return cmocka_run_group_tests_name("device/memfd", tests, NULL, NULL);
 }

@@ -179,12 +179,9 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_link_by_speed),
-        cmocka_unit_test(test_refusals_say_what_there_is),
-        cmocka_unit_test(test_long_names),
-        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_defaults),      cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_link_by_speed), cmocka_unit_test(test_refusals_say_what_there_is),
+        cmocka_unit_test(test_long_names),    cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests_name("device/open", tests, NULL, NULL);
 }

@@ -187,8 +187,8 @@ static void test_too_large(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_order),      cmocka_unit_test(test_memory_is_used_again),
-        cmocka_unit_test(test_two_threads),   cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_in_order),    cmocka_unit_test(test_memory_is_used_again),
+        cmocka_unit_test(test_two_threads), cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_too_large),
     };
     return cmocka_run_group_tests_name("device/queue", tests, NULL, NULL);

@@ -127,9 +127,10 @@ static void test_a_missing_wait_is_found(void **state)
     (void)state;
     device_fill(device, 0, at, 100, 1);
     device_copy(device, NP_STREAM_OUT, host, at, 100);
-    ASSERT_STR_EQ(device->api->problem(device),
-                  "copy 1 out reads bytes 0 to 100 of device memory, which work 1 of stream 0 writes: nothing orders the "
-                  "two");
+    ASSERT_STR_EQ(
+        device->api->problem(device),
+        "copy 1 out reads bytes 0 to 100 of device memory, which work 1 of stream 0 writes: nothing orders the "
+        "two");
     ASSERT_EQ(host[99], 1); /* it went well all the same: that is why it has to be looked for */
     device->api->free(device);
 }
@@ -191,6 +192,7 @@ static void run_random(uint64_t seed, journal *made)
     }
     device_sync_all(device);
     memcpy(made->bytes, at, sizeof made->bytes);
+    device->api->host_free(device, host, 4 * 4096);
     device->api->free(device); /* it has found races: they are part of the program */
 }
 
@@ -283,8 +285,7 @@ static bool give_out(replay *r)
         return false;
     }
     device_wait(r->device, NP_STREAM_OUT, 0, exec);
-    r->out_marks[t->period][t->swap] =
-        device_copy(r->device, NP_STREAM_OUT, r->host, r->at, r->swaps[t->swap].bytes);
+    r->out_marks[t->period][t->swap] = device_copy(r->device, NP_STREAM_OUT, r->host, r->at, r->swaps[t->swap].bytes);
     r->next_out++;
     return true;
 }
@@ -402,6 +403,7 @@ static void test_plans_take_as_long_as_planned(void **state)
         }
         free(naive.absences);
         np_timeline_free(&timeline);
+        r.device->api->host_free(r.device, r.host, 4096);
         r.device->api->free(r.device); /* all copies use the same bytes here: races by design */
     }
     ASSERT_GT(n_slowed, ROUNDS / 10); /* copies did matter */

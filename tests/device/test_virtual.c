@@ -106,7 +106,7 @@ static void test_a_share_has_its_limit(void **state)
     np_virtual_init(&time, NULL, &link);
     copy(&time, NP_STREAM_OUT, 100);
     copy(&time, NP_STREAM_IN, 50);
-    assert_near(end_of(&time, NP_STREAM_IN), 50); /* its own 1, below its half of 4 */
+    assert_near(end_of(&time, NP_STREAM_IN), 50);  /* its own 1, below its half of 4 */
     assert_near(end_of(&time, NP_STREAM_OUT), 50); /* at 2 all the while */
     np_virtual_free(&time);
 }
@@ -137,7 +137,7 @@ static void test_what_is_given_late_starts_late(void **state)
     copy(&time, NP_STREAM_OUT, 100);
     launch(&time, 0, 30, NULL);
     assert_near(end_of(&time, 0), 30);
-    copy(&time, NP_STREAM_IN, 10); /* 30 to 40 */
+    copy(&time, NP_STREAM_IN, 10);                 /* 30 to 40 */
     assert_near(end_of(&time, NP_STREAM_OUT), 55); /* 60 by 30, 10 by 40, then 30 at 2 */
     ASSERT_EQ(time.streams[NP_STREAM_IN].done, 1);
     np_virtual_free(&time);
@@ -383,14 +383,10 @@ static void test_equals_the_plainest_way(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_streams_side_by_side),
-        cmocka_unit_test(test_copies_alone),
-        cmocka_unit_test(test_copies_share_the_link),
-        cmocka_unit_test(test_a_share_has_its_limit),
-        cmocka_unit_test(test_latency_counts_as_busy),
-        cmocka_unit_test(test_what_is_given_late_starts_late),
-        cmocka_unit_test(test_work_without_duration),
-        cmocka_unit_test(test_queues_shrink),
+        cmocka_unit_test(test_streams_side_by_side),    cmocka_unit_test(test_copies_alone),
+        cmocka_unit_test(test_copies_share_the_link),   cmocka_unit_test(test_a_share_has_its_limit),
+        cmocka_unit_test(test_latency_counts_as_busy),  cmocka_unit_test(test_what_is_given_late_starts_late),
+        cmocka_unit_test(test_work_without_duration),   cmocka_unit_test(test_queues_shrink),
         cmocka_unit_test(test_equals_the_plainest_way),
     };
     return cmocka_run_group_tests_name("device/virtual", tests, NULL, NULL);

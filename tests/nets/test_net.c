@@ -9,11 +9,14 @@
 
 enum { BATCH = 4 };
 
+static const neap_device_options plain = {.mode = NEAP_MODE_PLAIN};
+
 static neap_device *open_device(const char *name, const neap_device_options *options)
 {
+    static const neap_device_options quick = {.plan_seconds = 0.05};
     neap_device *device = NULL;
     neap_error error = {""};
-    ASSERT_OK(neap_open(name, options, NULL, &error, &device));
+    ASSERT_OK(neap_open(name, options ? options : &quick, NULL, &error, &device));
     return device;
 }
 
@@ -126,14 +129,14 @@ static void check_parameter(nets *net, size_t index)
     free(gradient);
 }
 
-static void check_gradients(const char *name, size_t width)
+static void check_gradients(const char *name, size_t width, size_t every)
 {
-    neap_device *device = open_device("cpu", NULL);
+    neap_device *device = open_device("cpu", &plain);
     nets *net = create(device, name, BATCH, width, 3);
     net->learning_rate = 0; /* the weights stay; */
     net->momentum = 0;      /* the velocity becomes the gradient itself */
     net->weight_decay = 0;
-    for (size_t i = 0; i < net->n_parameters; i++) {
+    for (size_t i = 0; i < net->n_parameters; i += every) {
         net->step = 0;
         (void)step(net);
         check_parameter(net, i);
@@ -145,19 +148,19 @@ static void check_gradients(const char *name, size_t width)
 static void test_gradients_of_vgg(void **state)
 {
     (void)state;
-    check_gradients("vgg11", 4);
+    check_gradients("vgg11", 4, 1);
 }
 
 static void test_gradients_of_resnet(void **state)
 {
     (void)state;
-    check_gradients("resnet18", 4);
+    check_gradients("resnet18", 4, 1);
 }
 
 static void test_gradients_of_bottlenecks(void **state)
 {
     (void)state;
-    check_gradients("resnet50", 2);
+    check_gradients("resnet50", 2, 3);
 }
 
 /* ---- learning ---- */
@@ -165,7 +168,7 @@ static void test_gradients_of_bottlenecks(void **state)
 static void check_learns(const char *name)
 {
     enum { STEPS = 40, FEW = 5 };
-    neap_device *device = open_device("cpu", NULL);
+    neap_device *device = open_device("cpu", &plain);
     nets *net = create(device, name, 16, 8, 1);
     double first = 0;
     double last = 0;
@@ -190,20 +193,25 @@ static void test_loss_falls(void **state)
 
 /* ---- the same seed, the same bits ---- */
 
-static uint64_t train(const char *device_name, const neap_device_options *options, const char *name, uint64_t seed,
-                      int n_steps, bool waits)
+/* Trains for n_steps, or until `n_planned` iterations were served from a plan. Gives the steps, and a hash of the
+ * weights. */
+static int train(const char *device_name, const neap_device_options *options, const char *name, uint64_t seed,
+                 int n_steps, uint64_t n_planned, uint64_t *checksum)
 {
     neap_device *device = open_device(device_name, options);
     nets *net = create(device, name, BATCH, 8, seed);
-    uint64_t checksum = 0;
-    for (int i = 0; i < n_steps; i++) {
+    neap_stats stats = {0};
+    int n = 0;
+    while (n < n_steps && (n_planned == 0 || stats.n_iterations < n_planned)) {
         float loss;
-        ASSERT_OK(nets_step(net, NULL, waits ? &loss : NULL));
+        ASSERT_OK(nets_step(net, NULL, n % 2 ? &loss : NULL)); /* waiting or not makes no difference */
+        n++;
+        neap_get_stats(device, &stats);
     }
-    ASSERT_OK(nets_checksum(net, NULL, &checksum));
+    ASSERT_OK(nets_checksum(net, NULL, checksum));
     nets_free(net);
     neap_close(device);
-    return checksum;
+    return n;
 }
 
 static void test_same_seed_same_bits(void **state)
@@ -211,26 +219,30 @@ static void test_same_seed_same_bits(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         const char *name = i ? "resnet18" : "vgg11";
-        uint64_t checksum = train("cpu", NULL, name, 7, 3, true);
-        ASSERT_EQ(train("cpu", NULL, name, 7, 3, true), checksum);
-        ASSERT_EQ(train("cpu", NULL, name, 7, 3, false), checksum);
-        ASSERT_NE(train("cpu", NULL, name, 8, 3, true), checksum);
-        ASSERT_NE(train("cpu", NULL, name, 7, 4, true), checksum);
+        uint64_t first, again, other, longer;
+        (void)train("cpu", NULL, name, 7, 3, 0, &first);
+        (void)train("cpu", NULL, name, 7, 3, 0, &again);
+        (void)train("cpu", NULL, name, 8, 3, 0, &other);
+        (void)train("cpu", NULL, name, 7, 4, 0, &longer);
+        ASSERT_EQ(again, first);
+        ASSERT_NE(other, first);
+        ASSERT_NE(longer, first);
     }
 }
 
 static void test_same_bits_however_memory_is_served(void **state)
 {
     (void)state;
-    enum { STEPS = 24 };
-    static const neap_device_options plain = {.mode = NEAP_MODE_PLAIN};
-    static const neap_device_options pool = {.plan_seconds = 0.1};
-    static const neap_device_options swap = {.limit_share = 0.6, .min_block = 4096, .plan_seconds = 0.1};
-    for (int i = 0; i < 2; i++) {
-        const char *name = i ? "resnet18" : "vgg11";
-        uint64_t checksum = train("cpu", &plain, name, 7, STEPS, true);
-        ASSERT_EQ(train("cpu", &pool, name, 7, STEPS, true), checksum);
-        ASSERT_EQ(train("cpu:page=4KiB", &swap, name, 7, STEPS, true), checksum);
+    enum { STEPS_MAX = 500, PLANNED = 5 };
+    static const neap_device_options pool = {.plan_seconds = 0.05};
+    static const neap_device_options swap = {.limit_share = 0.6, .min_block = 4096, .plan_seconds = 0.05};
+    for (int i = 0; i < 4; i++) {
+        const char *name = i / 2 ? "resnet18" : "vgg11";
+        uint64_t planned, expected;
+        int n = train("cpu:page=4KiB", i % 2 ? &swap : &pool, name, 7, STEPS_MAX, PLANNED, &planned);
+        ASSERT_LT(n, STEPS_MAX);
+        (void)train("cpu", &plain, name, 7, n, 0, &expected);
+        ASSERT_EQ(planned, expected);
     }
 }
 
@@ -267,7 +279,7 @@ static void test_a_device_too_small_for_the_weights(void **state)
     (void)state;
     nets *net = NULL;
     neap_error error = {""};
-    neap_device *device = open_device("cpu:page=4KiB,memory=256KiB", NULL);
+    neap_device *device = open_device("cpu:page=4KiB,memory=64KiB", NULL); /* its largest filters have 147 KiB */
     const nets_options options = {.net = "vgg11", .batch = 64, .width = 8};
     ASSERT_STATUS(NEAP_DEVICE_FULL, nets_create(device, &options, &error, &net));
     ASSERT_NE(error.text[0], '\0');

@@ -100,8 +100,7 @@ void make_scene(const period_shape *shape, scene *made)
 
 void free_scene(scene *made)
 {
-    np_array_free(NULL, &made->layout.placed);
-    np_array_free(NULL, &made->layout.left);
+    np_layout_free(&made->layout);
     np_array_free(NULL, &made->swaps);
     np_timeline_free(&made->timeline);
     np_period_free(&made->period);
@@ -144,9 +143,8 @@ static void choose_keys(scene *made, np_rng *rng)
         double release = gap->release_ns > -INFINITY ? gap->release_ns : end;
         swap->out_key = release + np_rng_unit(rng) * (np_rng_below(rng, 2) ? end - release : 2000);
         swap->in_after = gap->from + (uint32_t)np_rng_below(rng, gap->to - gap->from);
-        swap->in_key = np_rng_below(rng, 2)
-                           ? gap->due_ns
-                           : np_timeline_end(timeline, swap->in_after) + np_rng_unit(rng) * 3000;
+        swap->in_key =
+            np_rng_below(rng, 2) ? gap->due_ns : np_timeline_end(timeline, swap->in_after) + np_rng_unit(rng) * 3000;
     }
 }
 
@@ -283,8 +281,8 @@ static void place_segment(const scene *made, segment *segments, size_t n_placed,
         moved = false;
         for (size_t i = 0; i < n_placed; i++) {
             const np_placed *other = &segments[i].placed;
-            if (other->offset < s->placed.offset + s->placed.bytes &&
-                s->placed.offset < other->offset + other->bytes && share_a_time(made, &segments[i], s)) {
+            if (other->offset < s->placed.offset + s->placed.bytes && s->placed.offset < other->offset + other->bytes &&
+                share_a_time(made, &segments[i], s)) {
                 s->placed.offset = other->offset + other->bytes;
                 moved = true;
             }
@@ -312,8 +310,39 @@ static void place_all(scene *made, uint64_t piece)
     np_array_free(NULL, &segments);
 }
 
+/* By the library. Some persistent lives stand somewhere already, or are kept outside. */
+static void place_by_library(scene *made, const np_simulator *simulator, np_rng *rng, uint64_t page)
+{
+    np_place_options options = {.seconds = 0.001, .page = page, .held = true, .n_threads = 1};
+    uint64_t *fixed = calloc(made->period.lives.n + 1, sizeof *fixed);
+    uint64_t at = 0;
+    np_place_result result;
+    ASSERT_TRUE(fixed != NULL);
+    for (uint32_t i = 0; i < made->period.lives.n; i++) {
+        const np_life *life = &made->period.lives.items[i];
+        uint64_t chance = np_rng_below(rng, 8);
+        bool swapped = false;
+        for (size_t k = 0; k < made->swaps.n; k++) {
+            const np_gap *gap = &made->timeline.gaps.items[made->swaps.items[k].gap];
+            swapped = swapped || made->timeline.blocks.items[gap->block].life == i;
+        }
+        fixed[i] = NEAP_NO_OFFSET;
+        if (life->persistent && chance == 0) {
+            fixed[i] = at;
+            at += (made->trace->blocks.items[life->block].bytes + PAGE - 1) / PAGE * PAGE;
+        } else if (life->persistent && chance == 1 && !swapped) {
+            fixed[i] = NP_OUTSIDE;
+        }
+    }
+    options.fixed = fixed;
+    ASSERT_OK(np_place_swaps(&made->timeline, simulator, made->swaps.items, (uint32_t)made->swaps.n, &options, NULL,
+                             &result, &made->layout));
+    free(fixed);
+}
+
 bool make_layout(scene *made, const np_link *link, np_rng *rng, uint64_t piece)
 {
+    bool by_library = rng && np_rng_below(rng, 4) == 0;
     np_simulation simulation = {.possible = true};
     made->layout = (np_layout){.memory = &np_memory_default};
     if (made->swaps.n > 0) {
@@ -326,12 +355,14 @@ bool make_layout(scene *made, const np_link *link, np_rng *rng, uint64_t piece)
         }
         ASSERT_OK(np_simulator_create(&made->timeline, link, &simulator));
         ASSERT_OK(np_simulate(simulator, UINT64_MAX, made->swaps.items, n_swaps, &simulation));
-        if (simulation.possible) {
+        if (simulation.possible && by_library) {
+            place_by_library(made, simulator, rng, piece);
+        } else if (simulation.possible) {
             push_left(made, simulator);
         }
         np_simulator_free(simulator);
     }
-    if (simulation.possible) {
+    if (simulation.possible && made->layout.placed.n == 0) {
         place_all(made, piece);
     }
     return simulation.possible;

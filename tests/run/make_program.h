@@ -50,7 +50,8 @@ uint32_t scene_life(const scene *made, uint32_t shape_life); /* index among the 
 void add_swap(scene *made, uint32_t shape_life, uint32_t from, uint64_t bytes);
 
 /* Simulates the swaps with keys in the paper's way, or, with `rng`, at random, and places everything, large ones first,
- * each as low as it can be. Swapped lives are cut into pieces of at most `piece` bytes. False: the simulation halts. */
+ * each as low as it can be, or (at random) by np_place_swaps. Swapped lives are cut into pieces of at most `piece` bytes,
+ * a multiple of 512. False: the simulation halts. */
 bool make_layout(scene *made, const np_link *link, np_rng *rng, uint64_t piece);
 
 typedef struct random_scene {

@@ -310,19 +310,18 @@ neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stre
 
 neap_status shadow_host_write(shadow_streams *streams, shadow_block *block, bool is_whole)
 {
-    shadow_use use = {.block = block, .kind = is_whole ? SHADOW_WRITE : SHADOW_PART};
-    unsigned char *bytes = malloc(block->bytes);
+    uint64_t split = split_of(block->bytes);
+    shadow_use use = {.block = block, .kind = is_whole || split == 0 ? SHADOW_WRITE : SHADOW_PART};
+    unsigned char *bytes = calloc(block->bytes, 1);
     neap_status status = bytes ? wait_for_block(streams, block, 0, true) : NEAP_NO_MEMORY;
     int n_tries = 0;
     if (status == NEAP_OK) {
-        uint64_t split = split_of(block->bytes);
         task_use planned;
         uint64_t begin;
         uint64_t end;
         plan_use(&use, &planned);
-        begin = planned.next[0] || split == 0 ? 0 : split;
-        end = planned.next[1] || split == 0 ? block->bytes : split;
-        memset(bytes, 0x77, block->bytes);
+        begin = planned.next[0] ? 0 : split;
+        end = planned.next[1] ? block->bytes : split;
         write_bytes(bytes, 0, split, block->serial, planned.next[0], streams->report->all_words);
         write_bytes(bytes, split, block->bytes, block->serial, planned.next[1], streams->report->all_words);
         do {
@@ -330,10 +329,6 @@ neap_status shadow_host_write(shadow_streams *streams, shadow_block *block, bool
         } while (tries_again(streams, status, &n_tries));
         if (status == NEAP_OK) {
             keep_versions(block, planned.next);
-            if (split == 0) { /* too small for halves: both are what was written */
-                block->versions[0] = block->versions[1] = planned.next[0] ? planned.next[0] : planned.next[1];
-                keep_versions(block, planned.next);
-            }
             streams->n_given[0]++;
             note_use(streams, block, 0, true);
         }

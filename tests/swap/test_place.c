@@ -56,6 +56,7 @@ static np_place_result place(const timeline_shape *shape, np_swap *swaps, uint32
     np_simulation simulation;
     np_place_result result;
     neap_error error;
+    uint64_t bound;
     make_timeline(shape, NULL, &timeline);
     for (uint32_t i = 0; i < n; i++) {
         swaps[i].out_key = timeline.gaps.items[swaps[i].gap].release_ns;
@@ -66,6 +67,9 @@ static np_place_result place(const timeline_shape *shape, np_swap *swaps, uint32
     ASSERT_TRUE(simulation.possible && simulation.overhead == 0);
     ASSERT_OK(np_place_swaps(&timeline, simulator, swaps, n, &options, &error, &result, NULL));
     ASSERT_EQ(result.load, highest_load(&timeline, simulator, swaps, n));
+    ASSERT_OK(np_place_bound(&timeline, simulator, swaps, n, &options, &bound));
+    result.bound = bound > result.bound ? bound : result.bound;
+    ASSERT_LE(result.bound, result.footprint);
     np_simulator_free(simulator);
     np_timeline_free(&timeline);
     return result;

@@ -385,8 +385,6 @@ static void nonsense_is_refused(void **state)
     made m;
     (void)state;
     make(&m, &options, true);
-    ASSERT_STATUS(NEAP_BAD_ARGUMENT,
-                  np_place_swaps(&m.timeline, m.simulator, NULL, 0, &place, &error, &result, &layout));
     place.held = true;
     place.fixed = m.fixed;
     for (uint32_t i = 0; i < m.period.lives.n; i++) {

@@ -1,0 +1,157 @@
+#include "run/forecast.h"
+
+#include "device/virtual.h"
+#include "run/clean.h"
+
+enum { LAPS = 16, FIRST_LAP = 8 }; /* the laps between are taken for the steady state */
+
+typedef struct forecast {
+    const np_program *program;
+    const uint64_t *exec_ns;
+    uint64_t pause_ns;
+    np_virtual time;
+    uint64_t *exec_marks; /* by exec */
+    uint8_t *exec_streams;
+    uint64_t *out_marks; /* by swap */
+    uint64_t *in_marks;
+    bool *is_out;
+    np_clean *cleans; /* by life */
+    np_times starts[LAPS]; /* of the first exec */
+} forecast;
+
+static neap_status copy(forecast *f, np_stream stream, uint32_t swap, uint64_t *marks)
+{
+    const np_program_swap *s = &f->program->swaps.items[swap];
+    neap_status status = np_virtual_reserve(&f->time, stream);
+    if (status == NEAP_OK) {
+        np_virtual_copy(&f->time, stream, s->end - s->begin);
+        marks[swap] = f->time.streams[stream].mark;
+    }
+    return status;
+}
+
+static neap_status wait(forecast *f, np_stream stream, np_stream other, uint64_t mark)
+{
+    neap_status status = mark > 0 && stream != other ? np_virtual_reserve(&f->time, stream) : NEAP_OK;
+    if (status == NEAP_OK && mark > 0 && stream != other) {
+        np_virtual_wait(&f->time, stream, other, mark);
+    }
+    return status;
+}
+
+static neap_status do_op(forecast *f, const np_op *op)
+{
+    const np_program_swap *swap = op->kind == NP_OP_OUT ? &f->program->swaps.items[op->index] : NULL;
+    neap_status status = NEAP_OK;
+    switch ((np_op_kind)op->kind) {
+    case NP_OP_WAIT_EXEC:
+        return wait(f, op->stream, f->exec_streams[op->index], f->exec_marks[op->index]);
+    case NP_OP_WAIT_OUT:
+        return wait(f, op->stream, NP_STREAM_OUT, f->out_marks[op->index]);
+    case NP_OP_WAIT_IN:
+        return wait(f, op->stream, NP_STREAM_IN, f->in_marks[op->index]);
+    case NP_OP_OUT:
+        if (!f->is_out[op->index] && !np_clean_has(&f->cleans[swap->life], swap->begin, swap->end)) {
+            status = copy(f, NP_STREAM_OUT, op->index, f->out_marks);
+            np_clean_note(&f->cleans[swap->life], swap->begin, swap->end);
+        }
+        f->is_out[op->index] = true;
+        return status;
+    case NP_OP_IN:
+        if (f->is_out[op->index]) {
+            status = copy(f, NP_STREAM_IN, op->index, f->in_marks);
+        }
+        f->is_out[op->index] = false;
+        return status;
+    }
+    return NEAP_INTERNAL;
+}
+
+static neap_status do_ops(forecast *f, uint32_t first, uint32_t n)
+{
+    neap_status status = NEAP_OK;
+    for (uint32_t i = first; i < first + n && status == NEAP_OK; i++) {
+        status = do_op(f, &f->program->ops.items[i]);
+    }
+    return status;
+}
+
+static neap_status do_event(forecast *f, const np_program_event *event, uint32_t lap)
+{
+    neap_status status = do_ops(f, event->first_op, event->n_before);
+    if (status == NEAP_OK && event->kind == NEAP_EVENT_EXEC) {
+        np_times *times = event->subject == 0 ? &f->starts[lap] : NULL;
+        status = np_virtual_reserve(&f->time, event->stream);
+        if (status == NEAP_OK) {
+            np_virtual_launch(&f->time, event->stream, f->exec_ns[event->subject] + f->pause_ns, times);
+            f->exec_marks[event->subject] = f->time.streams[event->stream].mark;
+            f->exec_streams[event->subject] = event->stream;
+        }
+        for (uint32_t i = 0; i < event->n_uses; i++) {
+            const np_program_use *use = &f->program->uses.items[event->first_use + i];
+            f->cleans[use->life].n_writes += use->kind != NEAP_ACCESS_READ;
+        }
+    }
+    if (event->kind == NEAP_EVENT_MALLOC && event->subject != NP_NO_LIFE) {
+        f->cleans[event->subject].on_host = false;
+    }
+    return status == NEAP_OK ? do_ops(f, event->first_op + event->n_before, event->n_after) : status;
+}
+
+static neap_status run(forecast *f, double *period_ns)
+{
+    const np_program *program = f->program;
+    neap_status status = NEAP_OK;
+    double sum = 0;
+    for (uint32_t k = 0; k < program->n_execs; k++) {
+        sum += (double)f->exec_ns[k];
+    }
+    if (program->period_ns > sum) {
+        f->pause_ns = (uint64_t)((program->period_ns - sum) / program->n_execs);
+    }
+    for (size_t i = 0; i < program->swaps.n; i++) {
+        f->is_out[i] = program->swaps.items[i].starts_absent;
+    }
+    for (uint32_t lap = 0; lap < LAPS && status == NEAP_OK; lap++) {
+        for (size_t i = 0; i < program->events.n && status == NEAP_OK; i++) {
+            status = do_event(f, &program->events.items[i], lap);
+        }
+    }
+    for (np_stream s = 0; s < NP_N_STREAMS && status == NEAP_OK; s++) {
+        np_virtual_sync(&f->time, s, f->time.streams[s].mark);
+    }
+    if (status == NEAP_OK) {
+        *period_ns = (double)(f->starts[LAPS - 1].start_ns - f->starts[FIRST_LAP].start_ns) / (LAPS - 1 - FIRST_LAP);
+    }
+    return status;
+}
+
+neap_status np_program_forecast(const np_program *program, const uint64_t *exec_ns, const neap_link *link,
+                                const neap_memory *memory, double *period_ns)
+{
+    size_t n_swaps = program->swaps.n;
+    forecast f = {.program = program, .exec_ns = exec_ns};
+    neap_status status;
+    if (program->n_execs == 0) {
+        *period_ns = 0;
+        return NEAP_OK;
+    }
+    np_virtual_init(&f.time, memory, link);
+    f.exec_marks = np_memory_alloc_zero(memory, program->n_execs, sizeof *f.exec_marks);
+    f.exec_streams = np_memory_alloc_zero(memory, program->n_execs, sizeof *f.exec_streams);
+    f.out_marks = np_memory_alloc_zero(memory, n_swaps, sizeof *f.out_marks);
+    f.in_marks = np_memory_alloc_zero(memory, n_swaps, sizeof *f.in_marks);
+    f.is_out = np_memory_alloc_zero(memory, n_swaps, sizeof *f.is_out);
+    f.cleans = np_memory_alloc_zero(memory, program->lives.n, sizeof *f.cleans);
+    status = f.exec_marks && f.exec_streams && f.out_marks && f.in_marks && f.is_out && f.cleans
+                 ? run(&f, period_ns)
+                 : NEAP_NO_MEMORY;
+    np_memory_free(memory, f.exec_marks, program->n_execs, sizeof *f.exec_marks);
+    np_memory_free(memory, f.exec_streams, program->n_execs, sizeof *f.exec_streams);
+    np_memory_free(memory, f.out_marks, n_swaps, sizeof *f.out_marks);
+    np_memory_free(memory, f.in_marks, n_swaps, sizeof *f.in_marks);
+    np_memory_free(memory, f.is_out, n_swaps, sizeof *f.is_out);
+    np_memory_free(memory, f.cleans, program->lives.n, sizeof *f.cleans);
+    np_virtual_free(&f.time);
+    return status;
+}

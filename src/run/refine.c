@@ -1,0 +1,184 @@
+#include "run/refine.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "run/manager.h"
+
+enum { LAPS_MEASURED = 6, N_SCORES = 4 };
+
+#define WORTHWHILE 0.01 /* of an iteration: below that there is nothing to be won */
+
+static void drop(neap_device *m, np_pattern **pattern)
+{
+    if (*pattern) {
+        np_pattern_drop(m, *pattern);
+        *pattern = NULL;
+    }
+}
+
+/* `measured` stays where it is, in the list. */
+static void end(neap_device *m)
+{
+    np_refine *refine = &m->refine;
+    np_pattern *retired = refine->retired;
+    drop(m, &refine->best);
+    drop(m, &refine->next);
+    neap_trace_free(refine->trace);
+    if (refine->process.memory) {
+        np_gaussian_free(&refine->process);
+    }
+    *refine = (np_refine){.retired = retired};
+}
+
+void np_refine_free(neap_device *m)
+{
+    end(m);
+    drop(m, &m->refine.retired);
+}
+
+static bool is_worthwhile(const neap_device *m, const np_pattern *pattern)
+{
+    return pattern->trace && pattern->program.swaps.n > 0 && m->options.refinements > 0 &&
+           pattern->laps_ns.n >= LAPS_MEASURED;
+}
+
+static void begin(neap_device *m, np_pattern *pattern)
+{
+    np_gaussian process = {0};
+    if (np_gaussian_init(&process, m->options.refinements + 1, m->memory) == NEAP_OK) {
+        np_pattern *retired = m->refine.retired;
+        m->refine = (np_refine){.measured = pattern,
+                                .retired = retired,
+                                .trace = pattern->trace,
+                                .is_disturbed = pattern->is_disturbed,
+                                .process = process,
+                                .rng = np_rng_make(m->options.seed)};
+        pattern->trace = NULL;
+    }
+}
+
+/* The weights to try next: each score alone, then where the process expects most. */
+static void choose_weights(np_refine *refine)
+{
+    size_t n = refine->process.n;
+    np_point point = {{0}};
+    if (n < N_SCORES) {
+        point.x[n] = 1;
+    } else {
+        np_gaussian_fit(&refine->process);
+        point = np_gaussian_propose(&refine->process, &refine->rng);
+    }
+    memcpy(refine->weights, point.x, sizeof refine->weights);
+}
+
+static void ask(neap_device *m)
+{
+    np_refine *refine = &m->refine;
+    np_plan_wish wish = {.trace = refine->trace, .is_disturbed = refine->is_disturbed, .is_refinement = true};
+    refine->n_tried++;
+    refine->has_weights = refine->n_tried % 2 == 1;
+    refine->trace = NULL;
+    wish.seed = m->options.seed + refine->n_tried;
+    if (refine->has_weights) {
+        choose_weights(refine);
+        wish.weights = refine->weights;
+    }
+    refine->is_asked = true;
+    if (!np_ask_for_plan(m, &wish)) {
+        end(m);
+    }
+}
+
+void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern)
+{
+    np_refine *refine = &m->refine;
+    bool is_wanted = refine->measured && pattern && pattern->hash == refine->measured->hash;
+    if (refine->measured) {
+        refine->trace = trace;
+    } else {
+        neap_trace_free(trace);
+    }
+    refine->is_asked = false;
+    if (is_wanted) {
+        refine->next = pattern;
+    } else if (pattern) {
+        np_pattern_drop(m, pattern);
+    }
+}
+
+/* What the laps of the plan at hand tell. */
+static void judge(neap_device *m)
+{
+    np_refine *refine = &m->refine;
+    double ns = np_pattern_lap_ns(refine->measured);
+    if (refine->has_weights) {
+        np_point point;
+        memcpy(point.x, refine->weights, sizeof point.x);
+        (void)np_gaussian_add(&refine->process, np_gaussian_direction(point), ns);
+        refine->has_weights = false;
+    }
+    if (refine->best_ns == 0 || ns < refine->best_ns) {
+        refine->best_ns = ns;
+        drop(m, &refine->best);
+    }
+}
+
+bool np_refine_wants_switch(const neap_device *m)
+{
+    const np_refine *refine = &m->refine;
+    return refine->next && refine->measured == m->pattern && refine->measured->n_live == 0 && !refine->retired;
+}
+
+np_pattern *np_refine_switch(neap_device *m)
+{
+    np_refine *refine = &m->refine;
+    np_pattern *old = refine->measured;
+    np_pattern *next = refine->next;
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        if (m->patterns.items[i] == old) {
+            m->patterns.items[i] = next;
+        }
+    }
+    refine->next = NULL;
+    refine->measured = next;
+    if (refine->best || refine->is_ending) { /* the old one is not the best */
+        refine->retired = old;
+    } else {
+        refine->best = old;
+    }
+    next->laps_ns.n = 0;
+    if (refine->is_ending) {
+        end(m);
+    }
+    return next;
+}
+
+void np_refine_lap(neap_device *m)
+{
+    np_refine *refine = &m->refine;
+    np_pattern *pattern = m->pattern;
+    if (refine->retired != pattern) {
+        drop(m, &refine->retired);
+    }
+    if (!refine->measured && is_worthwhile(m, pattern)) {
+        begin(m, pattern);
+    }
+    if (refine->measured != pattern || pattern->laps_ns.n < LAPS_MEASURED || refine->is_asked || refine->next ||
+        atomic_load(&m->learner.is_busy)) {
+        return;
+    }
+    judge(m);
+    if (refine->n_tried < m->options.refinements && refine->best_ns > pattern->program.period_ns * (1 + WORTHWHILE)) {
+        ask(m);
+    } else {
+        np_log(m, NEAP_LOG_INFO, "refined in %u trials: %.3f ms an iteration", refine->n_tried, refine->best_ns * 1e-6);
+        if (refine->best) { /* back to the fastest */
+            refine->next = refine->best;
+            refine->best = NULL;
+            refine->is_ending = true;
+        } else {
+            end(m);
+        }
+    }
+}

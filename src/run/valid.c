@@ -1,0 +1,263 @@
+/* valid.c: a walk over everything the manager knows, for tests: does it all agree?
+ *
+ * Who uses a page is counted anew from those who could (views of blocks and slabs, flat blocks, spares) and compared with
+ * what the pages say. While a plan runs, its arena's pages are not counted. */
+#include <string.h>
+
+#include "run/manager.h"
+
+static bool is_running(const neap_device *m)
+{
+    return m->state == NEAP_STATE_RUN;
+}
+
+/* ---- blocks ---- */
+
+static const char *find_block_flaw(const neap_device *m, const neap_block *block)
+{
+    bool has_view = block->kind == NP_BLOCK_LOOSE || block->kind == NP_BLOCK_SWAPPED;
+    bool is_planned = block->kind == NP_BLOCK_FLAT || block->kind == NP_BLOCK_SWAPPED;
+    if (!block->is_live || !block->address || block->bytes == 0) {
+        return "a block in the list of live ones is not live";
+    }
+    if (is_planned != (block->pattern != NULL)) {
+        return "a block has a pattern that it should not have, or none";
+    }
+    if (has_view != (block->view.numbers != NULL) || (has_view && block->view.address != block->address)) {
+        return "a block's view is not its own";
+    }
+    if (has_view && !np_view_is_valid(&m->pages, &block->view)) {
+        return "a block's view is not valid";
+    }
+    if (has_view && block->view.n_missing > 0 && block->clean.on_host && !block->slot.host) {
+        return "an absent block has no bytes on the host";
+    }
+    if (block->kind == NP_BLOCK_FLAT && block->is_absent && !block->slot.host) {
+        return "an absent flat block has no bytes on the host";
+    }
+    if (block->kind == NP_BLOCK_FLAT &&
+        (block->address < m->arena.address ||
+         block->address + block->bytes > m->arena.address + m->n_arena * m->device->page_bytes)) {
+        return "a flat block is not in the arena";
+    }
+    return NULL;
+}
+
+/* The bytes of live blocks, planned ones included. */
+static const char *walk_live(const neap_device *m)
+{
+    const neap_block *previous = NULL;
+    const char *flaw = NULL;
+    uint64_t bytes = 0;
+    for (const neap_block *block = m->live; block && !flaw; block = block->next) {
+        flaw = block->previous != previous             ? "the list of live blocks is broken"
+               : is_running(m) && block->pattern != NULL ? "a planned block is listed while its plan runs"
+                                                         : find_block_flaw(m, block);
+        bytes += block->bytes;
+        previous = block;
+    }
+    for (uint32_t i = 0; is_running(m) && i < m->pattern->n_blocks; i++) {
+        bytes += m->pattern->blocks[i].is_live ? m->pattern->blocks[i].bytes : 0;
+    }
+    return flaw ? flaw : bytes != m->stats.live ? "the bytes of live blocks are not what is said" : NULL;
+}
+
+static bool is_in_recent_list(const neap_device *m, const neap_block *block)
+{
+    return block->newer || m->newest == block;
+}
+
+static const char *walk_recent(const neap_device *m)
+{
+    const neap_block *newer = NULL;
+    for (const neap_block *block = m->newest; block; block = block->older) {
+        if (block->newer != newer || !block->is_live || block->kind == NP_BLOCK_SMALL) {
+            return "the list of recently used blocks is broken";
+        }
+        newer = block;
+    }
+    if (newer != m->oldest) {
+        return "the least recently used block is not the last";
+    }
+    for (const neap_block *block = m->live; block && !is_running(m); block = block->next) {
+        bool can_leave = block->kind == NP_BLOCK_FLAT ? !block->is_absent
+                                                      : block->view.n_missing < block->view.n_pages;
+        if (block->kind != NP_BLOCK_SMALL && block->kind != NP_BLOCK_PLAIN &&
+            can_leave != is_in_recent_list(m, block)) {
+            return can_leave ? "a block that could leave is not listed" : "a block that has left is listed";
+        }
+    }
+    return NULL;
+}
+
+/* ---- pages ---- */
+
+static void count_view(const np_view *view, uint32_t *n_users)
+{
+    for (uint32_t i = 0; i < view->n_pages; i++) {
+        if (view->numbers[i] != NP_NO_PAGE) {
+            n_users[view->numbers[i]]++;
+        }
+    }
+}
+
+static void count_users(const neap_device *m, uint32_t *n_users)
+{
+    for (const neap_block *block = m->live; block; block = block->next) {
+        count_view(&block->view, n_users);
+        if (block->kind == NP_BLOCK_FLAT && !block->is_absent) {
+            uint32_t first;
+            uint32_t end;
+            np_block_arena_pages(m, block, &first, &end);
+            for (uint32_t k = first; k < end; k++) {
+                n_users[m->arena.numbers[k]]++;
+            }
+        }
+    }
+    for (size_t i = 0; i < m->spares.n; i++) {
+        count_view(&m->spares.items[i].view, n_users);
+    }
+    for (size_t i = 0; i < m->small.slabs.n; i++) {
+        count_view(&m->small.slabs.items[i]->view, n_users);
+    }
+}
+
+static const char *walk_pages(const neap_device *m)
+{
+    size_t n = m->pages.pages.n;
+    uint32_t *n_users = np_memory_alloc_zero(m->memory, n, sizeof *n_users);
+    const char *flaw = NULL;
+    if (!n_users) {
+        return NULL; /* it cannot be looked at */
+    }
+    count_users(m, n_users);
+    for (size_t i = 0; i < n && !flaw; i++) {
+        const np_page *page = &m->pages.pages.items[i];
+        if (!(page->is_arena && is_running(m)) && page->n_users != n_users[i]) {
+            flaw = page->n_users > n_users[i] ? "a page has fewer users than it says" : "a page has users unknown to it";
+        }
+    }
+    np_memory_free(m->memory, n_users, n, sizeof *n_users);
+    return flaw ? flaw : np_pages_is_valid(&m->pages) ? NULL : "the pages are not valid";
+}
+
+static const char *walk_arena(const neap_device *m)
+{
+    if (!m->arena.numbers) {
+        return m->n_arena > 0 || m->pages.n_arena > 0 ? "pages are an arena's that is not there" : NULL;
+    }
+    if (!np_view_is_valid(&m->pages, &m->arena) || m->n_arena > m->arena.n_pages ||
+        m->arena.n_missing != m->arena.n_pages - m->n_arena || m->pages.n_arena != m->n_arena) {
+        return "the arena is not valid";
+    }
+    for (uint32_t k = 0; k < m->n_arena; k++) {
+        if (m->arena.numbers[k] == NP_NO_PAGE || !np_pages_is_arena(&m->pages, m->arena.numbers[k])) {
+            return "a page of the arena is not one";
+        }
+    }
+    for (size_t i = 0; i < m->spares.n; i++) {
+        for (uint32_t k = 0; k < m->spares.items[i].view.n_pages; k++) {
+            if (np_pages_is_arena(&m->pages, m->spares.items[i].view.numbers[k])) {
+                return "a spare holds a page of the arena";
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- host memory ---- */
+
+static const char *walk_host(const neap_device *m)
+{
+    uint64_t bytes = 0;
+    for (const neap_block *block = m->live; block; block = block->next) {
+        bytes += block->pattern || block->kind == NP_BLOCK_PLAIN ? 0 : block->slot.bytes;
+    }
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        for (uint32_t k = 0; k < m->patterns.items[i]->n_blocks; k++) {
+            bytes += m->patterns.items[i]->blocks[k].slot.bytes;
+        }
+    }
+    for (size_t i = 0; i < m->host.spare.n; i++) {
+        bytes += m->host.spare.items[i].bytes;
+    }
+    return bytes != m->host.held_bytes ? "host memory was lost, or counted twice" : NULL;
+}
+
+/* ---- patterns ---- */
+
+/* A block stands for one life at most, and knows for which. */
+static const char *walk_followed(const neap_device *m)
+{
+    const np_pattern *pattern = m->pattern;
+    if (!pattern || m->cursor > pattern->program.events.n) {
+        return "a plan is followed that is not there";
+    }
+    for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
+        const np_program_life *life = &pattern->program.lives.items[i];
+        for (uint32_t j = 0; j < life->n_places; j++) {
+            const neap_block *block = pattern->actors[i].now[j];
+            if (block && (!block->is_live || block->life != i || block->bytes != life->bytes ||
+                          (block->pattern && block->pattern != pattern))) {
+                return "a block stands for a life that is not its own";
+            }
+        }
+    }
+    for (uint32_t i = 0; i < pattern->n_blocks; i++) {
+        const neap_block *block = &pattern->blocks[i];
+        if (block->kind == NP_BLOCK_SWAPPED && block->view.n_missing > 0) {
+            return "a swapped block is not mapped onto its place";
+        }
+    }
+    return NULL;
+}
+
+static const char *walk_patterns(const neap_device *m)
+{
+    bool is_known = !m->pattern;
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        is_known |= m->patterns.items[i] == m->pattern;
+        if (!np_pattern_is_valid(m->patterns.items[i])) {
+            return "a pattern is not valid";
+        }
+        if (is_running(m) && m->patterns.items[i] != m->pattern && m->patterns.items[i]->n_live > 0) {
+            return "blocks of a plan are live that is not followed";
+        }
+    }
+    return !is_known ? "the pattern is not one of the patterns" : is_running(m) ? walk_followed(m) : NULL;
+}
+
+static const char *walk_recorder(const neap_device *m)
+{
+    const neap_trace *trace = m->recorder.trace;
+    if (!trace || is_running(m)) {
+        return NULL;
+    }
+    if (!np_trace_is_valid(trace) || trace->events.n != m->recorder.n_events) {
+        return "the recording is not valid";
+    }
+    for (const neap_block *block = m->live; block; block = block->next) {
+        uint32_t index = np_trace_find_block(trace, block->id);
+        if (index == NP_MAP_NONE || trace->blocks.items[index].free_event != NEAP_NEVER ||
+            trace->blocks.items[index].bytes != block->bytes) {
+            return "a live block is not in the recording";
+        }
+    }
+    return NULL;
+}
+
+const char *np_manager_find_flaw(const neap_device *m)
+{
+    const char *(*const walks[])(const neap_device *) = {walk_live, walk_recent,   walk_pages,   walk_arena,
+                                                         walk_host, walk_patterns, walk_recorder};
+    const char *flaw = np_small_is_valid(&m->small) ? NULL : "the small blocks are not valid";
+    for (size_t i = 0; i < sizeof walks / sizeof *walks && !flaw; i++) {
+        flaw = walks[i](m);
+    }
+    return flaw;
+}
+
+bool np_manager_is_valid(const neap_device *m)
+{
+    return np_manager_find_flaw(m) == NULL;
+}

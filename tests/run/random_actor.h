@@ -1,0 +1,68 @@
+/* random_actor.h: one thread of a random program: runs loops, departs from them at random, checks as it goes. */
+#ifndef TESTS_RUN_RANDOM_ACTOR_H
+#define TESTS_RUN_RANDOM_ACTOR_H
+
+#include "run/manager.h"
+#include "run/random_loop.h"
+#include "run/random_program.h"
+
+enum { ACTOR_QUEUE = 5, ACTOR_KEPT = 48, ACTOR_LATE = 16, ACTOR_SHARED = 3 };
+
+/* The blocks of a slot, oldest first. */
+typedef struct actor_slot {
+    shadow_block blocks[ACTOR_QUEUE];
+    uint32_t n;
+} actor_slot;
+
+typedef struct actor_late { /* a free that comes later than it should */
+    shadow_block block;
+    uint32_t n_steps; /* to go */
+} actor_late;
+
+/* Which loop an iteration runs. */
+typedef enum actor_policy {
+    ACTOR_ONE,         /* the first, always */
+    ACTOR_NOW_AND_THEN, /* the second every few iterations */
+    ACTOR_IN_TURN,
+    ACTOR_FOR_GOOD, /* the second from some iteration on */
+    ACTOR_N_POLICIES,
+} actor_policy;
+
+typedef struct actor {
+    const random_settings *settings;
+    neap_device *device;
+    shadow_report *report;
+    shadow_streams streams;
+    np_rng rng;
+    uint32_t n_lasting;
+    uint32_t n_iterations;
+    actor_policy policy;
+    uint32_t every;         /* of the policy */
+    uint32_t departure_share; /* per cent of the iterations */
+    loop loops[2];
+    uint64_t lasting_bytes[LOOP_SLOTS];
+    uint64_t max_block_bytes; /* of blocks made up on the way */
+    actor_slot slots[LOOP_SLOTS];
+    shadow_block kept[ACTOR_KEPT]; /* blocks that the program has forgotten about, and keeps */
+    uint32_t n_kept;
+    actor_late late[ACTOR_LATE];
+    uint32_t n_late;
+    shadow_block *shared; /* [ACTOR_SHARED], or NULL: read by all actors, written by none */
+    uint64_t n_full;
+    uint64_t n_failed;
+    uint32_t iteration;
+    uint64_t n_on_plan_at_departure; /* iterations on a plan when it was first seen to have left one */
+    bool has_swapped;
+    bool has_resumed;
+    bool has_several;
+    const np_pattern *followed;
+} actor;
+
+/* What it will do, from the seed. */
+void actor_make(actor *a, const random_settings *settings, uint64_t seed);
+uint32_t actor_peak_pages(const actor *a);
+
+/* From the first malloc to the last free. `device` and `report` are set, and `streams`. */
+void actor_run(actor *a);
+
+#endif
