@@ -84,6 +84,7 @@ neap_status np_manager_open(np_device *device, const neap_device_options *option
     m->next_id = 1;
     if (m->options.mode == NEAP_MODE_PLAN) {
         np_recorder_begin(&m->recorder, NULL);
+        np_plans_load(m);
     }
     *opened = m;
     return NEAP_OK;
@@ -128,7 +129,8 @@ void neap_close(neap_device *m)
     while (m->live) {
         free_off_plan(m, m->live);
     }
-    np_plain_give_all(m);
+
+    np_plans_save(m);
     np_refine_free(m);
     for (size_t i = 0; i < m->patterns.n; i++) {
         np_pattern_drop(m, m->patterns.items[i]);
@@ -269,6 +271,7 @@ static void take_lesson(neap_device *m, np_lesson *lesson)
         pattern->trace = lesson->trace;
         pattern->is_disturbed = lesson->is_disturbed;
         lesson->trace = NULL;
+        m->is_saved = false;
         add_pattern(m, pattern);
         np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %.2f %% overhead",
                pattern->program.events.n, (unsigned long long)pattern->program.footprint,

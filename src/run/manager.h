@@ -32,13 +32,6 @@ typedef struct np_spare {
     uint64_t after[NP_MAX_STREAMS];
 } np_spare;
 
-/* Memory of a plain block that was freed while work may still use it. */
-typedef struct np_plain {
-    char *memory;
-    uint64_t bytes;
-    uint64_t after[NP_MAX_STREAMS];
-} np_plain;
-
 /* An iteration that was seen between two known starts and has no plan yet. */
 typedef struct np_unknown {
     uint64_t hash;
@@ -50,7 +43,6 @@ struct neap_device {
     const neap_memory *memory;
     np_device *device;
     neap_device_options options;
-    char *plan_cache; /* folder, or NULL */
     neap_state state;
 
     /* off the plan */
@@ -68,8 +60,7 @@ struct neap_device {
     uint64_t next_id;
     np_recorder recorder;
 
-    np_array(np_plain) plain;  /* freed, in that order */
-    uint64_t plain_bytes;      /* live and freed */
+    uint64_t plain_bytes;      /* of plain blocks */
     uint64_t peak_plain_bytes;
 
     /* the arena */
@@ -91,6 +82,7 @@ struct neap_device {
     np_array(neap_use) uses;    /* scratch */
     uint64_t n_unrecorded;      /* events since the recording was given up */
     uint32_t n_failed_plans;
+    bool is_saved;              /* the plan cache has the plans as they are */
 
     neap_stats stats; /* counters; what can be computed is filled in on request */
 };
@@ -167,7 +159,6 @@ neap_status np_launch(neap_device *m, const neap_work *work, const neap_use *use
 /* ---- plain.c ---- */
 neap_status np_plain_malloc(neap_device *m, uint64_t bytes, neap_block **block);
 void np_plain_free(neap_device *m, neap_block *block);
-void np_plain_give_all(neap_device *m); /* all work is done */
 
 /* ---- follow.c: on the plan. *served false: the event is not the planned one, and the device is off the plan now ---- */
 neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_block **block);
@@ -213,6 +204,10 @@ void np_replay_lap(neap_device *m);
 
 /* At a start, off the plan: notes the iteration that has ended. One that comes again gets a plan of its own. */
 void np_unknown_note(neap_device *m);
+
+/* ---- keep.c: plans in files ---- */
+void np_plans_load(neap_device *m);
+void np_plans_save(neap_device *m); /* where there is something new */
 
 /* ---- the whole ---- */
 bool np_manager_is_valid(const neap_device *m);

@@ -74,7 +74,7 @@ static neap_status add_event(const np_period *period, uint32_t time, np_program 
 
 static void set_subject(np_program *program, uint32_t time, neap_event_kind kind, uint32_t life)
 {
-    if (program->events.items[time].kind == kind) {
+    if (time < program->events.n && program->events.items[time].kind == kind) {
         program->events.items[time].subject = life;
     }
 }

@@ -40,7 +40,7 @@ static neap_status add_parts(np_arena *arena, const np_program *program)
 {
     for (uint32_t life = 0; life < program->lives.n; life++) {
         const np_program_life *l = &program->lives.items[life];
-        arena->part_at.items[life] = (uint32_t)arena->parts.n;
+        arena->part_at[life] = (uint32_t)arena->parts.n;
         for (uint32_t i = 0; i < l->n_placed * l->n_places; i++) {
             const np_placed *placed = &program->placed.items[l->first_placed + i];
             uint64_t past = placed->at + placed->bytes;
@@ -55,7 +55,7 @@ static neap_status add_parts(np_arena *arena, const np_program *program)
             }
         }
     }
-    arena->part_at.items[program->lives.n] = (uint32_t)arena->parts.n;
+    arena->part_at[program->lives.n] = (uint32_t)arena->parts.n;
     return NEAP_OK;
 }
 
@@ -109,8 +109,10 @@ static neap_status add_cells(np_arena *arena)
 
 neap_status np_arena_make(const np_program *program, const neap_memory *memory, np_arena *arena)
 {
-    np_arena made = {.memory = np_memory_or_default(memory)};
-    neap_status status = np_array_reserve(made.memory, &made.part_at, program->lives.n + 1);
+    np_arena made = {.memory = np_memory_or_default(memory), .n_lives = program->lives.n};
+    neap_status status;
+    made.part_at = np_memory_alloc(made.memory, made.n_lives + 1, sizeof *made.part_at);
+    status = made.part_at ? NEAP_OK : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
         status = add_parts(&made, program);
     }
@@ -129,7 +131,7 @@ void np_arena_free(np_arena *arena)
 {
     np_array_free(arena->memory, &arena->parts);
     np_array_free(arena->memory, &arena->cells);
-    np_array_free(arena->memory, &arena->part_at);
+    np_memory_free(arena->memory, arena->part_at, arena->n_lives + 1, sizeof *arena->part_at);
 }
 
 uint32_t np_arena_take(np_arena *arena, uint32_t part)

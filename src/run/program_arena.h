@@ -42,9 +42,10 @@ typedef struct np_cell {
 
 typedef struct np_arena {
     const neap_memory *memory;
-    np_array(np_part) parts;    /* by life */
-    np_array(np_cell) cells;    /* the last one begins at the end of all */
-    np_array(uint32_t) part_at; /* [life]: into `parts`; one more at the end */
+    np_array(np_part) parts; /* by life */
+    np_array(np_cell) cells; /* the last one begins at the end of all */
+    uint32_t *part_at;       /* [life]: into `parts`; one more at the end */
+    size_t n_lives;
 } np_arena;
 
 /* Nothing is there at first. The program must be valid. */

@@ -128,8 +128,8 @@ static neap_status enter(walk *w, uint32_t index, uint64_t now, bool record)
 {
     const np_stay *stay = &w->making->stays.items[index];
     size_t first_meeting = w->making->meetings.n;
-    size_t first;
-    size_t past;
+    size_t first = 0;
+    size_t past = 0;
     neap_status status = split(&w->map, stay->offset, &first);
     if (status == NEAP_OK) {
         status = split(&w->map, stay->end, &past);

@@ -82,7 +82,7 @@ static bool is_skipped(const checking *c, const np_program_swap *swap, uint32_t 
 {
     static const np_stamps nothing;
     uint64_t chance = np_hash_combine(c->skipping->seed, (uint64_t)c->lap << 32 | index);
-    for (uint32_t i = c->arena.part_at.items[swap->life]; i < c->arena.part_at.items[swap->life + 1]; i++) {
+    for (uint32_t i = c->arena.part_at[swap->life]; i < c->arena.part_at[swap->life + 1]; i++) {
         const np_part *p = &c->arena.parts.items[i];
         if (is_in_swap(p, swap) && (np_stamps_know(&nothing, &p->used) || !np_stamps_know(&nothing, &p->written))) {
             return false;
@@ -104,7 +104,7 @@ static neap_status do_out(checking *c, uint32_t index)
         return COMPLAIN(c, "copied out over what may still be copied in: swap", index);
     }
     state->out = skipped ? state->out : now->of[NP_STREAM_OUT] + 1;
-    for (uint32_t i = c->arena.part_at.items[swap->life]; i < c->arena.part_at.items[swap->life + 1]; i++) {
+    for (uint32_t i = c->arena.part_at[swap->life]; i < c->arena.part_at[swap->life + 1]; i++) {
         np_part *p = &c->arena.parts.items[i];
         if (!is_in_swap(p, swap)) {
             continue;
@@ -138,7 +138,7 @@ static neap_status do_in(checking *c, uint32_t index)
         return COMPLAIN(c, "copied in before it is out: swap", index);
     }
     state->in = now->of[NP_STREAM_IN] + 1;
-    for (uint32_t i = c->arena.part_at.items[swap->life]; i < c->arena.part_at.items[swap->life + 1]; i++) {
+    for (uint32_t i = c->arena.part_at[swap->life]; i < c->arena.part_at[swap->life + 1]; i++) {
         np_part *p = &c->arena.parts.items[i];
         neap_status status;
         if (!is_in_swap(p, swap)) {
@@ -179,7 +179,7 @@ static neap_status use_life(checking *c, const np_program_use *use, uint32_t str
     const np_program_life *life = &c->program->lives.items[use->life];
     const np_stamps *now = &c->now[stream];
     bool is_there = life->n_placed == 0; /* kept outside of the arena */
-    for (uint32_t i = c->arena.part_at.items[use->life]; i < c->arena.part_at.items[use->life + 1]; i++) {
+    for (uint32_t i = c->arena.part_at[use->life]; i < c->arena.part_at[use->life + 1]; i++) {
         np_part *p = &c->arena.parts.items[i];
         bool is_readable = p->state == NP_PART_OUT && !p->taken && use->kind == NEAP_ACCESS_READ;
         if (p->state != NP_PART_THERE && !is_readable) {
@@ -223,7 +223,7 @@ static neap_status begin_life(checking *c, uint32_t index, int64_t lap)
 {
     uint32_t turn = turn_of(&c->program->lives.items[index], lap);
     neap_status status = NEAP_OK;
-    for (uint32_t i = c->arena.part_at.items[index]; i < c->arena.part_at.items[index + 1] && status == NEAP_OK; i++) {
+    for (uint32_t i = c->arena.part_at[index]; i < c->arena.part_at[index + 1] && status == NEAP_OK; i++) {
         if (c->arena.parts.items[i].place == turn) {
             status =
                 c->arena.parts.items[i].state == NP_PART_FREE ? take(c, i) : COMPLAIN(c, "lives already: life", index);
@@ -236,7 +236,7 @@ static neap_status end_life(checking *c, uint32_t index)
 {
     const np_program_life *life = &c->program->lives.items[index];
     uint32_t turn = turn_of(life, (int64_t)c->lap - life->end / (uint32_t)c->program->events.n);
-    for (uint32_t i = c->arena.part_at.items[index]; i < c->arena.part_at.items[index + 1]; i++) {
+    for (uint32_t i = c->arena.part_at[index]; i < c->arena.part_at[index + 1]; i++) {
         np_part *p = &c->arena.parts.items[i];
         if (p->place != turn) {
             continue;
@@ -265,7 +265,7 @@ static neap_status begin_all(checking *c)
             return COMPLAIN(c, "starts absent, and does not live: swap", (uint32_t)s);
         }
         c->swaps[s].away = true;
-        for (uint32_t i = c->arena.part_at.items[swap->life]; i < c->arena.part_at.items[swap->life + 1]; i++) {
+        for (uint32_t i = c->arena.part_at[swap->life]; i < c->arena.part_at[swap->life + 1]; i++) {
             np_part *p = &c->arena.parts.items[i];
             if (is_in_swap(p, swap) && p->state == NP_PART_OUT) {
                 return COMPLAIN(c, "starts absent twice: life", swap->life);
@@ -326,7 +326,7 @@ static neap_status end_lap(checking *c)
     }
     for (uint32_t life = 0; life < c->program->lives.n; life++) {
         int64_t more = 0;
-        for (uint32_t i = c->arena.part_at.items[life]; i < c->arena.part_at.items[life + 1]; i++) {
+        for (uint32_t i = c->arena.part_at[life]; i < c->arena.part_at[life + 1]; i++) {
             const np_part *p = &c->arena.parts.items[i];
             more += (p->state == NP_PART_THERE) - (p->at_lap_start == NP_PART_THERE);
         }

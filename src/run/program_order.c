@@ -1,5 +1,6 @@
 /* program_order.c: the works of a period in the order they are given, the waits that the rules of program.h ask for, and
  * the operations that come of both. */
+#include <assert.h>
 #include <stdlib.h>
 
 #include "run/program_make.h"
@@ -69,7 +70,8 @@ static uint32_t wrap(int64_t event, uint32_t length)
 /* Counted from the start of the period in which it is given. */
 static double wrap_key(const np_making *m, double key, int64_t event)
 {
-    return key - (double)((event - wrap(event, m->length)) / m->length) * m->timeline->period_ns;
+    int64_t laps = (event - wrap(event, m->length)) / m->length;
+    return key - (double)laps * m->timeline->period_ns;
 }
 
 /* `work` counts copies from 0 here. */
@@ -151,6 +153,12 @@ static neap_status find_ends(ordering *o, uint32_t index)
     return NEAP_OK;
 }
 
+static const stay_end *end_of(const ordering *o, uint32_t index)
+{
+    assert(o->ends.items && index < o->ends.n);
+    return &o->ends.items[index];
+}
+
 static neap_status add_wait(ordering *o, np_wait added)
 {
     return o->works.streams[added.work] == o->works.streams[added.on]
@@ -174,7 +182,7 @@ static neap_status add_inner_waits(ordering *o, uint32_t index)
     bool is_written = false;
     neap_status status = NEAP_OK;
     for (uint32_t e = o->end_at[index]; e < o->end_at[index + 1] && status == NEAP_OK; e++) {
-        const stay_end *end = &o->ends.items[e];
+        const stay_end *end = end_of(o, e);
         if (stay->in != NP_NO_TRIP) {
             status = add_wait(o, (np_wait){.work = end->first, .on = work_in(o, stay->in)});
         }
@@ -194,7 +202,7 @@ static neap_status add_inner_waits(ordering *o, uint32_t index)
         o->works.optional[work_out(o, stay->out)] = false;
         return NEAP_OK;
     }
-    return add_wait(o, (np_wait){.work = work_out(o, stay->out), .on = o->ends.items[o->end_at[index]].first});
+    return add_wait(o, (np_wait){.work = work_out(o, stay->out), .on = end_of(o, o->end_at[index])->first});
 }
 
 /* Events from a stay's begin to an exec. */
@@ -217,7 +225,7 @@ static neap_status add_waits_on(ordering *o, uint32_t work, const np_meeting *me
         status = add_wait(o, (np_wait){.work = work, .on = work_in(o, stay->in)});
     }
     for (uint32_t e = o->end_at[meeting->before]; e < o->end_at[meeting->before + 1] && status == NEAP_OK; e++) {
-        np_wait added = {.work = work, .on = o->ends.items[e].last};
+        np_wait added = {.work = work, .on = end_of(o, e)->last};
         added.earlier = meeting->stay == meeting->before && work < o->making->n_execs &&
                         time_in(o, stay, added.on) < time_in(o, stay, work);
         added.dropped = added.earlier;
@@ -240,7 +248,7 @@ static neap_status add_outer_waits(ordering *o, const np_meeting *meeting)
         return add_waits_on(o, work_out(o, stay->out), meeting);
     }
     for (uint32_t e = o->end_at[meeting->stay]; e < o->end_at[meeting->stay + 1] && status == NEAP_OK; e++) {
-        status = add_waits_on(o, o->ends.items[e].first, meeting);
+        status = add_waits_on(o, end_of(o, e)->first, meeting);
     }
     return status;
 }

@@ -148,6 +148,7 @@ np_pattern *np_refine_switch(neap_device *m)
         refine->best = old;
     }
     next->laps_ns.n = 0;
+    m->is_saved &= !refine->is_ending;
     if (refine->is_ending) {
         end(m);
     }

@@ -23,34 +23,38 @@ static void make_policy(actor *a)
 {
     bool is_one = a->settings->is_steady || chance(&a->rng, 45);
     a->policy = is_one ? ACTOR_ONE : (actor_policy)between(&a->rng, ACTOR_ONE + 1, ACTOR_N_POLICIES - 1);
-    a->n_iterations = a->policy == ACTOR_ONE ? between(&a->rng, 6, 14) : between(&a->rng, 12, 22);
+    a->n_iterations = a->policy == ACTOR_ONE ? between(&a->rng, 7, 16) : between(&a->rng, 14, 24);
+    a->n_quiet = chance(&a->rng, 75) ? between(&a->rng, 4, 7) : 0;
     a->every = a->policy == ACTOR_FOR_GOOD ? between(&a->rng, 5, 9) : between(&a->rng, 2, 5);
-    a->departure_share = a->settings->is_steady || chance(&a->rng, 20) ? 0 : between(&a->rng, 5, 40);
+    a->departure_share = a->settings->is_steady || chance(&a->rng, 20) ? 0 : between(&a->rng, 8, 45);
 }
 
 void actor_make(actor *a, const random_settings *settings, uint64_t seed)
 {
-    loop_form form = {.n_streams = settings->n_streams, .page_bytes = settings->page_bytes};
+    loop_form *form = &a->form;
     *a = (actor){.settings = settings, .rng = np_rng_make(seed)};
     make_policy(a);
     a->n_lasting = between(&a->rng, 1, 8);
-    form.n_lasting = form.first_slot = a->n_lasting;
-    form.max_pages = chance(&a->rng, 70) ? 12 : 40;
-    form.max_execs = chance(&a->rng, 70) ? 16 : 36;
-    form.max_lives = chance(&a->rng, 70) ? 12 : LOOP_LIVES;
-    form.may_leak = chance(&a->rng, 10);
-    a->max_block_bytes = form.max_pages * settings->page_bytes;
+    *form = (loop_form){.n_streams = settings->n_streams,
+                        .page_bytes = settings->page_bytes,
+                        .n_lasting = a->n_lasting,
+                        .first_slot = a->n_lasting,
+                        .max_pages = chance(&a->rng, 70) ? 12 : 40,
+                        .max_execs = chance(&a->rng, 70) ? 16 : 36,
+                        .max_lives = chance(&a->rng, 70) ? 12 : LOOP_LIVES,
+                        .may_be_small = chance(&a->rng, 40),
+                        .may_leak = chance(&a->rng, 10)};
     for (uint32_t i = 0; i < a->n_lasting; i++) {
-        a->lasting_bytes[i] = random_bytes(&a->rng, form.page_bytes, form.max_pages);
+        a->lasting_bytes[i] = random_bytes(&a->rng, form);
     }
-    make_loop(&a->rng, &form, &a->loops[0]);
+    make_loop(&a->rng, form, &a->loops[0]);
     a->loops[1] = a->loops[0];
     if (chance(&a->rng, 50)) {
-        vary_loop(&a->rng, &form, &a->loops[1]);
+        vary_loop(&a->rng, form, &a->loops[1]);
     } else {
-        form.first_slot += LOOP_LIVES;
-        form.first_name = chance(&a->rng, 70) ? 100 : 0;
-        make_loop(&a->rng, &form, &a->loops[1]);
+        form->first_slot += LOOP_LIVES;
+        form->first_name = chance(&a->rng, 70) ? 100 : 0;
+        make_loop(&a->rng, form, &a->loops[1]);
     }
 }
 
@@ -365,8 +369,7 @@ static void depart_with_work(actor *a, bool is_kept)
 {
     shadow_block block;
     shadow_block *other = any_block(a);
-    uint64_t bytes = random_bytes(&a->rng, a->settings->page_bytes,
-                                  (uint32_t)(a->max_block_bytes / a->settings->page_bytes));
+    uint64_t bytes = random_bytes(&a->rng, &a->form);
     uint32_t stream = (uint32_t)np_rng_below(&a->rng, a->settings->n_streams);
     if (!malloc_block(a, bytes, &block)) {
         return;
@@ -442,7 +445,7 @@ static bool change_block(actor *a, departure d, step *s, bool *skip)
     actor_slot *slot = &a->slots[s->slot];
     if (d == DEPART_SIZE && s->kind == STEP_MALLOC) {
         s->bytes = chance(&a->rng, 50) ? s->bytes + 1 + np_rng_below(&a->rng, 4096)
-                                       : random_bytes(&a->rng, a->settings->page_bytes, 10);
+                                       : random_bytes(&a->rng, &a->form);
         return true;
     }
     if ((d == DEPART_LATE_FREE || d == DEPART_KEPT) && s->kind == STEP_FREE && slot->n >= s->min_length &&
@@ -531,7 +534,7 @@ static void free_slots(actor *a, const loop *l)
 
 static void run_iteration(actor *a, const loop *l)
 {
-    bool departs = chance(&a->rng, a->departure_share);
+    bool departs = a->iteration >= a->n_quiet && chance(&a->rng, a->departure_share);
     departure d = (departure)np_rng_below(&a->rng, DEPART_N);
     uint32_t from = (uint32_t)np_rng_below(&a->rng, l->n_steps);
     uint32_t skipped = UINT32_MAX; /* the step that was done before its turn */

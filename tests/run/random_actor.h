@@ -38,10 +38,11 @@ typedef struct actor {
     uint32_t n_iterations;
     actor_policy policy;
     uint32_t every;         /* of the policy */
-    uint32_t departure_share; /* per cent of the iterations */
+    uint32_t n_quiet;         /* first iterations without departures */
+    uint32_t departure_share; /* per cent of the iterations after them */
     loop loops[2];
     uint64_t lasting_bytes[LOOP_SLOTS];
-    uint64_t max_block_bytes; /* of blocks made up on the way */
+    loop_form form;           /* of what is made up on the way */
     actor_slot slots[LOOP_SLOTS];
     shadow_block kept[ACTOR_KEPT]; /* blocks that the program has forgotten about, and keeps */
     uint32_t n_kept;

@@ -21,13 +21,17 @@ static uint32_t between(np_rng *rng, uint32_t low, uint32_t high)
 }
 
 /* Whole pages now and then, a few bytes now and then. */
-uint64_t random_bytes(np_rng *rng, uint64_t page_bytes, uint32_t max_pages)
+uint64_t random_bytes(np_rng *rng, const loop_form *form)
 {
-    uint32_t pages = chance(rng, 50) ? between(rng, 1, (max_pages + 3) / 4) : between(rng, 1, max_pages);
-    if (chance(rng, 12)) {
-        return 1 + np_rng_below(rng, page_bytes - 1);
+    uint32_t most = form->max_pages;
+    uint32_t pages = chance(rng, 50) ? between(rng, 1, (most + 3) / 4) : between(rng, 1, most);
+    if (form->may_be_small && chance(rng, 15)) {
+        return 1 + np_rng_below(rng, form->page_bytes - 1);
     }
-    return chance(rng, 40) ? pages * page_bytes : pages * page_bytes - np_rng_below(rng, page_bytes);
+    if (pages == 1 || chance(rng, 40)) {
+        return pages * form->page_bytes;
+    }
+    return pages * form->page_bytes - np_rng_below(rng, form->page_bytes);
 }
 
 static void make_lives(np_rng *rng, const loop_form *form, uint32_t n_execs, life *lives, uint32_t n)
@@ -35,12 +39,12 @@ static void make_lives(np_rng *rng, const loop_form *form, uint32_t n_execs, lif
     bool is_training = chance(rng, 50);
     uint64_t sizes[4];
     for (uint32_t i = 0; i < 4; i++) {
-        sizes[i] = random_bytes(rng, form->page_bytes, form->max_pages);
+        sizes[i] = random_bytes(rng, form);
     }
     for (uint32_t i = 0; i < n; i++) {
         life *l = &lives[i];
         *l = (life){.bytes = chance(rng, 60) ? sizes[np_rng_below(rng, 4)]
-                                             : random_bytes(rng, form->page_bytes, form->max_pages)};
+                                             : random_bytes(rng, form)};
         if (is_training && i < n_execs / 2) {
             l->begin = i;
             l->end = n_execs - 1 - i;
@@ -179,7 +183,7 @@ void vary_loop(np_rng *rng, const loop_form *form, loop *l)
     for (uint32_t n = between(rng, 1, 6); n > 0; n--) {
         step *s = &l->steps[np_rng_below(rng, l->n_steps)];
         if (s->kind == STEP_MALLOC) {
-            s->bytes = random_bytes(rng, form->page_bytes, form->max_pages);
+            s->bytes = random_bytes(rng, form);
         }
     }
 }

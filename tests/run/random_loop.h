@@ -48,11 +48,12 @@ typedef struct loop_form {
     uint32_t max_lives;
     uint64_t page_bytes;
     uint32_t max_pages; /* of a block */
+    bool may_be_small;  /* blocks below a page, too */
     bool may_leak;
     uint32_t first_name; /* loops with different ones have no name in common */
 } loop_form;
 
-uint64_t random_bytes(np_rng *rng, uint64_t page_bytes, uint32_t max_pages);
+uint64_t random_bytes(np_rng *rng, const loop_form *form);
 shadow_kind later_kind(np_rng *rng); /* of a block that was written before */
 void make_loop(np_rng *rng, const loop_form *form, loop *made);
 

@@ -1,0 +1,73 @@
+/* keep.c: plans from one run of a program to the next, in the folder that the options or the environment name. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/manager.h"
+#include "run/plan_file.h"
+
+static neap_status find_path(const neap_device *m, np_plan_origin *origin, neap_error *error,
+                             char path[NP_PLAN_PATH_BYTES])
+{
+    neap_status status = np_plan_origin_make(m->device, &m->options, NULL, error, origin);
+    return status == NEAP_OK ? np_plan_file_name(origin, m->options.plan_cache, error, path) : status;
+}
+
+void np_plans_load(neap_device *m)
+{
+    np_pattern *patterns[NP_MAX_PATTERNS];
+    np_plan_origin origin;
+    char path[NP_PLAN_PATH_BYTES];
+    neap_error error = {{0}};
+    uint64_t limit = 0;
+    size_t n = 0;
+    neap_status status;
+    if (!m->options.plan_cache) {
+        m->options.plan_cache = getenv("NEAP_PLAN_CACHE");
+    }
+    if (!m->options.plan_cache || !*m->options.plan_cache) {
+        m->options.plan_cache = NULL;
+        return;
+    }
+    status = find_path(m, &origin, &error, path);
+    if (status == NEAP_OK) {
+        status = np_plan_file_load(path, &origin, m->memory, &error, &limit, patterns, NP_MAX_PATTERNS, &n);
+    }
+    if (status == NEAP_OK && np_array_reserve(m->memory, &m->patterns, n) != NEAP_OK) {
+        while (n > 0) {
+            np_pattern_free(patterns[--n]);
+        }
+    }
+    for (size_t i = 0; i < n && status == NEAP_OK; i++) {
+        m->patterns.items[m->patterns.n++] = patterns[i];
+    }
+    if (n > 0) {
+        m->stats.plan_was_loaded = true;
+        m->is_saved = true;
+        m->limit_pages = limit ? (uint32_t)(limit / m->device->page_bytes) : m->limit_pages;
+    }
+    if (error.text[0]) {
+        np_log(m, NEAP_LOG_WARN, "no saved plan is used: %s", error.text);
+    }
+}
+
+void np_plans_save(neap_device *m)
+{
+    np_plan_origin origin;
+    char path[NP_PLAN_PATH_BYTES];
+    neap_error error = {{0}};
+    uint64_t limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * m->device->page_bytes;
+    neap_status status;
+    if (!m->options.plan_cache || m->is_saved || m->patterns.n == 0) {
+        return;
+    }
+    m->is_saved = true;
+    status = find_path(m, &origin, &error, path);
+    if (status == NEAP_OK) {
+        status = np_plan_file_save(path, &origin, limit, (const np_pattern *const *)m->patterns.items, m->patterns.n,
+                                   m->memory, &error);
+    }
+    if (status != NEAP_OK) {
+        np_log(m, NEAP_LOG_WARN, "the plan was not saved: %s",
+               error.text[0] ? error.text : neap_status_message(status));
+    }
+}
