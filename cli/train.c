@@ -140,10 +140,10 @@ static void show_progress(const train_request *request, const train_result *resu
     char held[UNITS_CHARS];
     neap_stats stats;
     neap_get_stats(device, &stats);
-    term_progress("%s, %s: %llu of %llu %-*s loss %.3f, %s, holds %s", request->net, result->allocation,
-                  (unsigned long long)done, (unsigned long long)request->iters, WIDTH,
-                  term_bar((double)done / (double)request->iters, WIDTH, bar), (double)result->losses[done - 1],
-                  neap_state_name(stats.state), units_bytes(stats.held, held));
+    term_progress("%s, %s: %llu of %llu, loss %.3f, %s, holds %s %s", request->net, result->allocation,
+                  (unsigned long long)done, (unsigned long long)request->iters, (double)result->losses[done - 1],
+                  neap_state_name(stats.state), units_bytes(stats.held, held),
+                  term_bar((double)done / (double)request->iters, WIDTH, bar));
 }
 
 static neap_status train_net(const train_request *request, neap_device *device, nets *net, double *times,

@@ -1,8 +1,6 @@
 /* embed.c: neap inside a larger program: its messages go to the program's own log, and its plans to a folder of the
  * program's choosing, so that the second run needs no planning. embed [FOLDER] */
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "neap.h"
 
@@ -36,8 +34,7 @@ static neap_status iterate(neap_device *device)
 
 int main(int argc, char **argv)
 {
-    char made[] = "/tmp/neap-embed-XXXXXX";
-    const char *folder = argc > 1 ? argv[1] : mkdtemp(made);
+    const char *folder = argc > 1 ? argv[1] : "neap-plans";
     neap_stats stats = {0};
     for (int run = 0; run < 2; run++) {
         neap_device_options options = {.plan_cache = folder, .log_level = NEAP_LOG_INFO, .log = log_line};

@@ -516,7 +516,7 @@ typedef struct neap_stats {
 
 void neap_get_stats(neap_device *device, neap_stats *stats);
 
-/* What has been recorded since the device was opened or last left a plan for good, as a trace. */
+/* What the plan at hand was made from, or, off the plan, what has been recorded since it was left, as a trace. */
 neap_status neap_device_trace(neap_device *device, const neap_memory *memory, neap_error *error, neap_trace **trace);
 
 #ifdef __cplusplus

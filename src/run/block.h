@@ -31,14 +31,13 @@ typedef enum np_block_kind {
     NP_BLOCK_PLAIN,
 } np_block_kind;
 
-#define NP_NO_HOME UINT32_MAX
-
 struct neap_block {
     char *address;
     uint64_t bytes;        /* as asked for */
     uint32_t life;         /* in the pattern that is followed now, or NP_NO_LIFE */
     uint32_t turn;         /* which of the life's places */
-    uint32_t home;         /* arena page of its first page, or NP_NO_HOME (swapped: each page has its own) */
+    uint32_t *home;        /* loose: NULL, or by page of its view its page in the arena, NP_NO_PAGE: none */
+    uint32_t n_home;       /* pages of it */
     uint8_t kind;          /* np_block_kind */
     bool is_live;
     bool is_absent;        /* flat: its bytes are on the host, not in the arena */

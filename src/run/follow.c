@@ -25,7 +25,7 @@ static neap_block *block_of_swap(const np_pattern *pattern, const np_program_swa
 {
     neap_block *block = pattern->actors[swap->life].now[0];
     bool is_placed = block && (block->kind == NP_BLOCK_SWAPPED ||
-                               (block->kind == NP_BLOCK_LOOSE && block->home != NP_NO_HOME));
+                               (block->kind == NP_BLOCK_LOOSE && block->home));
     return is_placed ? block : NULL;
 }
 

@@ -20,7 +20,7 @@ typedef struct study {
     np_timeline timeline;
     np_planner planner;
     np_judged judged;
-    uint64_t *fixed; /* by life */
+    np_home *homes; /* by life */
     uint64_t begin_ns;
 } study;
 
@@ -34,7 +34,7 @@ void np_lesson_free(np_lesson *lesson)
             np_program_free(&lesson->program);
         }
         np_array_free(memory, &lesson->exec_ns);
-        np_array_free(memory, &lesson->homes);
+        np_array_free(memory, &lesson->home_pages);
         np_array_free(memory, &lesson->names);
         np_array_free(memory, &lesson->name_at);
         np_memory_free(memory, lesson, 1, sizeof *lesson);
@@ -100,30 +100,25 @@ static const np_resident *resident_of(const np_lesson *lesson, uint64_t id)
     return bsearch(&key, lesson->residents.items, lesson->residents.n, sizeof key, compare_residents);
 }
 
-/* Persistent blocks stand where they have their home already, or one after the other at the arena's beginning. */
+/* What is known of the persistent blocks. One that is no resident any more has gone, and with it the pattern. */
 static neap_status settle_homes(study *s)
 {
     np_lesson *lesson = s->lesson;
     const np_period *period = &s->period;
-    uint32_t next = 0;
-    neap_status status = np_array_reserve(lesson->memory, &lesson->homes, period->lives.n + 1);
-    s->fixed = np_memory_alloc(lesson->memory, period->lives.n + 1, sizeof *s->fixed);
-    if (status != NEAP_OK || !s->fixed) {
+    s->homes = np_memory_alloc_zero(lesson->memory, period->lives.n + 1, sizeof *s->homes);
+    if (!s->homes) {
         return NEAP_NO_MEMORY;
     }
     for (uint32_t i = 0; i < period->lives.n; i++) {
         const np_life *life = &period->lives.items[i];
-        const neap_trace_block *block = &lesson->trace->blocks.items[life->block];
-        const np_resident *resident = life->persistent ? resident_of(lesson, block->id) : NULL;
-        uint32_t home = resident ? resident->home : UINT32_MAX;
-        if (resident && !resident->is_small && !lesson->has_arena) {
-            home = next;
-            next += (uint32_t)((block->bytes + lesson->page_bytes - 1) / lesson->page_bytes);
+        const np_resident *resident =
+            life->persistent ? resident_of(lesson, lesson->trace->blocks.items[life->block].id) : NULL;
+        if (life->persistent) {
+            s->homes[i].is_outside = !resident || resident->is_outside;
         }
-        lesson->homes.items[lesson->homes.n++] = home;
-        s->fixed[i] = home != UINT32_MAX    ? home * lesson->page_bytes
-                      : life->persistent ? NP_OUTSIDE
-                                         : NEAP_NO_OFFSET;
+        if (resident && !resident->is_outside && resident->first_page != UINT32_MAX) {
+            s->homes[i].pages = &lesson->home_pages.items[resident->first_page];
+        }
     }
     return NEAP_OK;
 }
@@ -137,13 +132,13 @@ static void leave_out_outside(study *s)
     uint64_t outside = 0;
     size_t n_kept = 0;
     for (size_t i = 0; i < timeline->blocks.n; i++) {
-        outside += s->fixed[timeline->blocks.items[i].life] == NP_OUTSIDE ? timeline->blocks.items[i].bytes : 0;
+        outside += s->homes[timeline->blocks.items[i].life].is_outside ? timeline->blocks.items[i].bytes : 0;
     }
     for (uint32_t k = 0; k < timeline->n_execs; k++) {
         timeline->needed.items[k] -= outside;
     }
     for (size_t i = 0; i < timeline->gaps.n; i++) {
-        if (s->fixed[timeline->blocks.items[timeline->gaps.items[i].block].life] != NP_OUTSIDE) {
+        if (!s->homes[timeline->blocks.items[timeline->gaps.items[i].block].life].is_outside) {
             timeline->gaps.items[n_kept++] = timeline->gaps.items[i];
         }
     }
@@ -167,7 +162,7 @@ static neap_status set_up(study *s)
                               .n_threads = lesson->n_threads,
                               .deadline_ns = s->begin_ns + (uint64_t)(lesson->seconds * 1e9),
                               .held = true,
-                              .fixed = s->fixed,
+                              .homes = s->homes,
                               .error = &lesson->error};
     return s->timeline.n_execs > 0
                ? np_simulator_create(&s->timeline, &s->planner.link, &s->planner.simulator)
@@ -308,7 +303,7 @@ void np_lesson_learn(np_lesson *lesson)
     if (s.timeline.memory) {
         np_timeline_free(&s.timeline);
     }
-    np_memory_free(lesson->memory, s.fixed, s.period.lives.n + 1, sizeof *s.fixed);
+    np_memory_free(lesson->memory, s.homes, s.period.lives.n + 1, sizeof *s.homes);
     if (s.period.memory) {
         np_period_free(&s.period);
     }

@@ -13,8 +13,8 @@
 /* A block that was live when the lesson was given. */
 typedef struct np_resident {
     uint64_t id;    /* its number in the trace */
-    uint32_t home;  /* arena page, UINT32_MAX: none */
-    bool is_small;  /* in a slab: never in the arena */
+    uint32_t first_page; /* into home_pages: where in the arena each of its pages stands; UINT32_MAX: nowhere yet */
+    bool is_outside;     /* it is kept outside of the arena */
 } np_resident;
 
 typedef struct np_lesson {
@@ -23,7 +23,7 @@ typedef struct np_lesson {
     /* what is given */
     neap_trace *trace;
     np_array(np_resident) residents; /* sorted by id */
-    bool has_arena;                  /* persistent blocks without a home stay outside of it */
+    np_array(uint32_t) home_pages;   /* of the residents */
     bool is_disturbed;               /* times between execs mean nothing */
     uint64_t page_bytes;
     uint64_t limit;       /* bytes; 0: limit_share */
@@ -43,7 +43,6 @@ typedef struct np_lesson {
     neap_error error;
     np_program program;
     np_array(uint64_t) exec_ns;   /* by exec of the period */
-    np_array(uint32_t) homes;     /* by life: arena page, or UINT32_MAX */
     np_array(char) names;         /* of the period's execs, each ended by '\0' */
     np_array(uint32_t) name_at;   /* by exec: into `names` */
     uint64_t limit_used;          /* bytes, for arena and all; 0: none. Higher than asked for where it had to be */

@@ -16,7 +16,7 @@ const char *neap_departure_text(neap_departure departure)
 }
 
 /* The pages of what was given out are no longer the block's. */
-static void unmap_absent(neap_device *m, np_pattern *pattern)
+void np_unmap_absent(neap_device *m, np_pattern *pattern)
 {
     uint64_t page = m->device->page_bytes;
     for (uint32_t i = 0; i < pattern->program.swaps.n; i++) {
@@ -54,7 +54,7 @@ void np_settle(neap_device *m)
     np_pattern *pattern = m->pattern;
     (void)np_drain(m); /* where the device has failed, there is no work left to wait for */
     np_follow_note_laps(m);
-    unmap_absent(m, pattern);
+    np_unmap_absent(m, pattern);
     list_blocks(m, pattern);
     np_recount_arena(m);
     m->state = NEAP_STATE_LEAVE;

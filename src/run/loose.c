@@ -97,6 +97,7 @@ static void block_free(neap_device *m, neap_block *block)
     if (block->after) {
         np_memory_free(m->memory, block->after, m->device->n_streams, sizeof *block->after);
     }
+    np_memory_free(m->memory, block->home, block->n_home, sizeof *block->home);
     np_host_give(&m->host, &block->slot);
     np_memory_free(m->memory, block, 1, sizeof *block);
 }
@@ -105,11 +106,14 @@ static neap_status take_small(neap_device *m, uint64_t bytes, neap_block *block)
 {
     uint32_t n = np_small_pages_needed(&m->small, bytes);
     neap_status status = NEAP_OK;
-    if (n > 0) { /* see that there is room for a slab, then leave it to the slabs to take it */
+    if (n > 0) {
         uint32_t *numbers = np_memory_alloc(m->memory, n, sizeof *numbers);
-        status = numbers ? np_room_take(m, n, numbers) : NEAP_NO_MEMORY;
+        status = numbers ? np_room_take_new(m, n, numbers) : NEAP_NO_MEMORY;
         if (status == NEAP_OK) {
-            np_pages_unuse(&m->pages, numbers, n);
+            status = np_small_grow(&m->small, numbers);
+            if (status != NEAP_OK) {
+                np_pages_unuse(&m->pages, numbers, n);
+            }
         }
         np_memory_free(m->memory, numbers, n, sizeof *numbers);
     }
@@ -135,7 +139,6 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
     }
     made->bytes = bytes;
     made->life = NP_NO_LIFE;
-    made->home = NP_NO_HOME;
     made->kind = bytes < m->device->page_bytes ? NP_BLOCK_SMALL : NP_BLOCK_LOOSE;
     made->malloc_event = UINT64_MAX;
     if (bytes > (uint64_t)m->device->n_pages * m->device->page_bytes) {
@@ -173,7 +176,7 @@ static bool has_arena_pages(const neap_device *m, const np_view *view)
 static bool keep_view(neap_device *m, neap_block *block)
 {
     np_spare spare = {.view = block->view};
-    if (m->options.mode == NEAP_MODE_PLAIN || block->view.n_missing > 0 || block->home != NP_NO_HOME || has_arena_pages(m, &block->view) ||
+    if (m->options.mode == NEAP_MODE_PLAIN || block->view.n_missing > 0 || block->home || has_arena_pages(m, &block->view) ||
         m->spares.n >= MAX_SPARES) {
         return false;
     }

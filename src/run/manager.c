@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "trace/copy.h"
 
 enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
 
@@ -153,16 +154,60 @@ void neap_close(neap_device *m)
 
 /* ---- learning ---- */
 
-static neap_status list_residents(neap_device *m, np_lesson *lesson)
+/* Blocks of which several have a home in the same page, at different times, get new ones with every plan. */
+static void count_homes(const neap_device *m, uint8_t *n_homes)
 {
-    neap_status status = NEAP_OK;
-    for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
-        np_resident resident = {.id = block->id, .home = block->home, .is_small = block->kind == NP_BLOCK_SMALL};
-        status = np_array_push(m->memory, &lesson->residents, resident);
-        if (block->kind == NP_BLOCK_LOOSE && m->arena.numbers && block->home == NP_NO_HOME) {
-            lesson->beside_bytes += (uint64_t)block->view.n_pages * m->device->page_bytes;
+    for (const neap_block *block = m->live; block; block = block->next) {
+        for (uint32_t i = 0; block->home && i < block->n_home; i++) {
+            if (block->home[i] != NP_NO_PAGE && n_homes[block->home[i]] < 2) {
+                n_homes[block->home[i]]++;
+            }
         }
     }
+}
+
+static bool owns_home(const neap_block *block, const uint8_t *n_homes)
+{
+    for (uint32_t i = 0; block->home && i < block->n_home; i++) {
+        if (block->home[i] == NP_NO_PAGE || n_homes[block->home[i]] > 1) {
+            return false;
+        }
+    }
+    return block->home != NULL;
+}
+
+static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_block *block, const uint8_t *n_homes)
+{
+    np_resident resident = {.id = block->id,
+                            .first_page = UINT32_MAX,
+                            .is_outside = block->kind != NP_BLOCK_LOOSE || block->is_extra};
+    neap_status status = NEAP_OK;
+    if (owns_home(block, n_homes)) {
+        resident.first_page = (uint32_t)lesson->home_pages.n;
+        for (uint32_t i = 0; i < block->n_home && status == NEAP_OK; i++) {
+            status = np_array_push(m->memory, &lesson->home_pages, block->home[i]);
+        }
+    }
+    if (block->kind == NP_BLOCK_LOOSE && resident.is_outside) {
+        lesson->beside_bytes += (uint64_t)block->view.n_pages * m->device->page_bytes;
+    }
+    if (status == NEAP_OK) {
+        status = np_array_push(m->memory, &lesson->residents, resident);
+    }
+    return status;
+}
+
+static neap_status list_residents(neap_device *m, np_lesson *lesson)
+{
+    uint8_t *n_homes = np_memory_alloc_zero(m->memory, m->n_arena, sizeof *n_homes);
+    neap_status status = n_homes ? NEAP_OK : NEAP_NO_MEMORY;
+    if (n_homes) {
+        count_homes(m, n_homes);
+    }
+    for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
+        status = add_resident(m, lesson, block, n_homes);
+    }
+    np_memory_free(m->memory, n_homes, m->n_arena, sizeof *n_homes);
     lesson->beside_bytes += (uint64_t)m->small.slabs.n * m->small.slab_pages * m->device->page_bytes;
     return status;
 }
@@ -183,7 +228,6 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     for (int i = 0; i < 4 && wish->weights; i++) {
         lesson->weights[i] = wish->weights[i];
     }
-    lesson->has_arena = m->arena.numbers != NULL;
     lesson->page_bytes = m->device->page_bytes;
     lesson->limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * m->device->page_bytes;
     lesson->limit_share = m->options.limit_share;
@@ -236,8 +280,7 @@ static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **
     np_pattern_facts facts = {.exec_ns = lesson->exec_ns.items,
                               .name_at = lesson->name_at.items,
                               .names = lesson->names.items,
-                              .names_bytes = lesson->names.n,
-                              .homes = lesson->homes.items};
+                              .names_bytes = lesson->names.n};
     neap_status status = lesson->status;
     if (status == NEAP_OK) {
         status = np_array_reserve(m->memory, &m->patterns, m->patterns.n + 1);
@@ -622,4 +665,30 @@ void neap_get_stats(neap_device *m, neap_stats *stats)
         stats->overhead = lap / m->pattern->program.period_ns - 1;
     }
     (void)pthread_mutex_unlock(&m->lock);
+}
+
+/* What is recorded now, or else what the plan at hand was made from. */
+static const neap_trace *trace_at_hand(const neap_device *m)
+{
+    const np_pattern *pattern = m->pattern ? m->pattern : m->patterns.n > 0 ? m->patterns.items[0] : NULL;
+    if (m->state == NEAP_STATE_RUN || (m->recorder.trace && m->recorder.n_events == 0)) {
+        return pattern && pattern->trace ? pattern->trace : m->refine.trace;
+    }
+    return m->recorder.trace;
+}
+
+neap_status neap_device_trace(neap_device *m, const neap_memory *memory, neap_error *error, neap_trace **trace)
+{
+    const neap_trace *from;
+    neap_status status;
+    (void)pthread_mutex_lock(&m->lock);
+    status = np_drain(m);
+    if (status == NEAP_OK) {
+        np_recorder_fill_times(&m->recorder);
+        from = trace_at_hand(m);
+        status = from ? np_trace_copy(from, np_memory_or_default(memory), trace)
+                      : np_fail(error, NEAP_NO_PERIOD, "nothing is recorded at present");
+    }
+    (void)pthread_mutex_unlock(&m->lock);
+    return status;
 }

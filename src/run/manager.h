@@ -125,8 +125,17 @@ neap_status np_drain(neap_device *m);
  * raised, in one line. NEAP_DEVICE_FULL: the device itself has no more. */
 neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers);
 
+/* The same, but none of the arena's: for what stays where it is. */
+neap_status np_room_take_new(neap_device *m, uint32_t n, uint32_t *numbers);
+
 /* Moves a block's data to the host, off the plan. On failure it stays. */
 neap_status np_block_depart(neap_device *m, neap_block *block);
+
+/* The same for pages [first, end) of a view. */
+neap_status np_block_depart_pages(neap_device *m, neap_block *block, uint32_t first, uint32_t end);
+
+/* Brings pages [first, end) of a view, all missing, to their places in the arena. NEAP_NO_PLAN: something is there. */
+neap_status np_block_return_home(neap_device *m, neap_block *block, uint32_t first, uint32_t end);
 
 /* Brings all of a block to the device, off the plan. What stands in the bytes of a flat one leaves first, pinned or not:
  * flat blocks of an exec are brought before all others. */
@@ -168,7 +177,7 @@ neap_status np_follow_exec(neap_device *m, const neap_work *work, const neap_use
 /* Takes the times of the laps that are done. */
 void np_follow_note_laps(neap_device *m);
 
-/* ---- enter.c ---- */
+/* ---- start.c ---- */
 
 /* Called off the plan before an event is served: where it is the start of a known pattern, enters it. */
 void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key);
@@ -176,12 +185,24 @@ void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key);
 /* At the end of a lap: the pattern for the next, entered where it is another one. */
 void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key);
 
-/* Counts anew who uses the arena's pages: off the plan. */
-void np_recount_arena(neap_device *m);
-
 void np_history_add(neap_device *m, const np_pattern *pattern); /* NULL: an iteration without a plan */
 
+/* ---- cast.c ---- */
+
+/* Finds a block for every life that is alive at the start; false: one is missing, or one is in the way. */
+bool np_cast(neap_device *m, np_pattern *pattern);
+
+/* ---- enter.c ---- */
+bool np_enter(neap_device *m, np_pattern *pattern); /* at its start; false: it could not be, and all is as it was */
+
+/* ---- arena.c ---- */
+neap_status np_arena_grow_for(neap_device *m, const np_pattern *pattern); /* large enough for the pattern */
+void np_recount_arena(neap_device *m); /* counts anew who uses its pages: off the plan */
+
 /* ---- leave.c ---- */
+
+/* Unmaps what the pattern has given out: off the plan it is absent. */
+void np_unmap_absent(neap_device *m, np_pattern *pattern);
 
 /* Ends following: planned blocks become ordinary ones where they are. What the program does next is recorded. */
 void np_settle(neap_device *m);

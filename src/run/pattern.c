@@ -38,7 +38,6 @@ void np_pattern_free(np_pattern *pattern)
     np_memory_free(memory, pattern->out_marks, n_swaps, sizeof *pattern->out_marks);
     np_memory_free(memory, pattern->in_marks, n_swaps, sizeof *pattern->in_marks);
     np_memory_free(memory, pattern->is_out, n_swaps, sizeof *pattern->is_out);
-    np_memory_free(memory, pattern->homes, n_lives, sizeof *pattern->homes);
     np_memory_free(memory, pattern->names, pattern->names_bytes, 1);
     np_memory_free(memory, pattern->name_at, n_execs, sizeof *pattern->name_at);
     np_array_free(memory, &pattern->laps_ns);
@@ -65,11 +64,10 @@ static neap_status make_tables(np_pattern *pattern)
     pattern->out_marks = np_memory_alloc_zero(memory, program->swaps.n, sizeof *pattern->out_marks);
     pattern->in_marks = np_memory_alloc_zero(memory, program->swaps.n, sizeof *pattern->in_marks);
     pattern->is_out = np_memory_alloc_zero(memory, program->swaps.n, sizeof *pattern->is_out);
-    pattern->homes = np_memory_alloc_zero(memory, program->lives.n, sizeof *pattern->homes);
     pattern->names = np_memory_alloc_zero(memory, pattern->names_bytes, 1);
     pattern->name_at = np_memory_alloc_zero(memory, program->n_execs, sizeof *pattern->name_at);
     if (!pattern->actors || !pattern->blocks || !pattern->now || !pattern->exec_streams || !pattern->exec_ns ||
-        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out || !pattern->homes ||
+        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out ||
         !pattern->names || !pattern->name_at) {
         return NEAP_NO_MEMORY;
     }
@@ -94,8 +92,7 @@ static void make_actors(np_pattern *pattern)
             actor->planned[turn] = (neap_block){.bytes = life->bytes,
                                                 .life = i,
                                                 .turn = turn,
-                                                .home = NP_NO_HOME,
-                                                .kind = life->swapped ? NP_BLOCK_SWAPPED : NP_BLOCK_FLAT,
+                                                .kind = life->swapped || life->n_placed > 1 ? NP_BLOCK_SWAPPED : NP_BLOCK_FLAT,
                                                 .malloc_event = UINT64_MAX,
                                                 .pattern = pattern};
         }
@@ -107,6 +104,16 @@ uint64_t np_pattern_key(const np_pattern *pattern, uint32_t event)
     const np_program_event *e = &pattern->program.events.items[event];
     bool is_free = e->kind == NEAP_EVENT_FREE && e->subject != NP_NO_LIFE;
     return is_free ? pattern->program.lives.items[e->subject].bytes : e->key;
+}
+
+uint32_t np_pattern_arena_page(const np_pattern *pattern, uint32_t life, uint32_t k, uint64_t page_bytes)
+{
+    const np_placed *placed = &pattern->program.placed.items[pattern->program.lives.items[life].first_placed];
+    uint64_t at = k * page_bytes;
+    while (at >= placed->at + placed->bytes) {
+        placed++;
+    }
+    return (uint32_t)((placed->offset + (at - placed->at)) / page_bytes);
 }
 
 static bool is_like(const np_pattern *pattern, uint32_t a, uint32_t b)
@@ -166,9 +173,6 @@ neap_status np_pattern_create(np_program *program, const np_pattern_facts *facts
         memcpy(made->name_at, facts->name_at, made->program.n_execs * sizeof *facts->name_at);
         memcpy(made->names, facts->names, facts->names_bytes);
     }
-    if (made->program.lives.n > 0) {
-        memcpy(made->homes, facts->homes, made->program.lives.n * sizeof *facts->homes);
-    }
     make_actors(made);
     read_events(made);
     *pattern = made;
@@ -181,7 +185,7 @@ uint64_t np_pattern_metadata_bytes(const np_pattern *pattern)
     size_t n_lives = program->lives.n;
     return sizeof *pattern + program->events.n * sizeof *program->events.items +
            program->uses.n * sizeof *program->uses.items + program->ops.n * sizeof *program->ops.items +
-           n_lives * (sizeof *program->lives.items + sizeof *pattern->actors + sizeof *pattern->homes) +
+           n_lives * (sizeof *program->lives.items + sizeof *pattern->actors) +
            program->placed.n * sizeof *program->placed.items + pattern->n_blocks * sizeof *pattern->blocks +
            pattern->n_now * sizeof *pattern->now + program->n_execs * (8 + 8 + 4 + 1) + pattern->names_bytes +
            program->swaps.n * (sizeof *program->swaps.items + 8 + 8 + 1) +

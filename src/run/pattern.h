@@ -30,7 +30,6 @@ typedef struct np_pattern {
     uint64_t *out_marks;   /* by swap */
     uint64_t *in_marks;
     bool *is_out;          /* by swap: its copy out was given, its copy in was not */
-    uint32_t *homes;       /* by life: arena page of a persistent block, or NP_NO_HOME */
     char *names;           /* of the execs, each ended by '\0' */
     size_t names_bytes;
     uint32_t *name_at;     /* by exec: into `names` */
@@ -59,7 +58,6 @@ typedef struct np_pattern_facts {
     const uint32_t *name_at; /* by exec: into `names` */
     const char *names;
     size_t names_bytes;
-    const uint32_t *homes; /* by life */
 } np_pattern_facts;
 
 /* Takes the program over, also on failure. */
@@ -72,6 +70,9 @@ uint64_t np_pattern_hash(uint64_t hash, neap_event_kind kind, uint64_t key);
 
 /* An event's key as it is hashed: bytes of a malloc or free, name of an exec. */
 uint64_t np_pattern_key(const np_pattern *pattern, uint32_t event);
+
+/* Where page k of a life's block has its place: a page of the arena. The life has places, each at a page's begin. */
+uint32_t np_pattern_arena_page(const np_pattern *pattern, uint32_t life, uint32_t k, uint64_t page_bytes);
 
 /* Bytes that the plan takes on the host. */
 uint64_t np_pattern_metadata_bytes(const np_pattern *pattern);

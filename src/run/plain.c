@@ -24,7 +24,6 @@ neap_status np_plain_malloc(neap_device *m, uint64_t bytes, neap_block **block)
     made->slot = (np_slot){.host = memory, .bytes = bytes + ALIGNMENT};
     made->address = memory + (ALIGNMENT - (uintptr_t)memory % ALIGNMENT) % ALIGNMENT;
     made->life = NP_NO_LIFE;
-    made->home = NP_NO_HOME;
     m->plain_bytes += made->slot.bytes;
     m->peak_plain_bytes = m->plain_bytes > m->peak_plain_bytes ? m->plain_bytes : m->peak_plain_bytes;
     np_live_add(m, made);

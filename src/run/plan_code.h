@@ -51,8 +51,8 @@ neap_status np_plan_get_pattern(np_plan_reader *reader, const np_plan_origin *de
 /* ---- plan_fits.c ---- */
 
 /* What the manager relies on beyond np_program_is_valid and np_program_check, and what depends on the device: a valid
- * program with these homes (by life) would not make it leave its own memory. NEAP_BAD_INPUT, and why not. */
-neap_status np_plan_fits(const np_program *program, const uint32_t *homes, const np_plan_origin *device,
-                         const neap_memory *memory, neap_error *error);
+ * program would not make it leave its own memory. NEAP_BAD_INPUT, and why not. */
+neap_status np_plan_fits(const np_program *program, const np_plan_origin *device, const neap_memory *memory,
+                         neap_error *error);
 
 #endif

@@ -6,8 +6,8 @@
  *
  *   - The arena and every block fit in the device's pages; streams exist.
  *   - A malloc or free that has a life is that life's own.
- *   - A block that is not swapped stands in one piece; a swapped one in whole pages; a persistent one at its home, which
- *     it shares with no other, and only if it has pages of its own.
+ *   - A block in several pieces, or one that is swapped, stands in whole pages; so does a persistent one, and only if it
+ *     has pages of its own. All others stand in one piece.
  *   - What leaves are whole pages of the block, all of them inside it.
  *
  * And the check itself, which is for honest programs, must come to an end soon. */
@@ -23,7 +23,6 @@ enum { ALIGNMENT = 512, MAX_PLACES = 1 << 12 };
 
 typedef struct fitting {
     const np_program *program;
-    const uint32_t *homes;
     const np_plan_origin *device;
     uint64_t device_bytes;
 } fitting;
@@ -72,17 +71,6 @@ static bool has_streams(const fitting *f)
 
 /* ---- places ---- */
 
-static bool is_at_home(const fitting *f, const np_program_life *life, uint32_t home)
-{
-    for (uint32_t i = 0; i < life->n_placed; i++) {
-        const np_placed *placed = &placed_of(f, life)[i];
-        if (placed->offset < placed->at || placed->offset - placed->at != home * f->device->page_bytes) {
-            return false;
-        }
-    }
-    return life->bytes >= f->device->page_bytes;
-}
-
 static bool is_paged(const fitting *f, const np_program_life *life)
 {
     for (uint32_t i = 0; i < life->n_placed; i++) {
@@ -107,17 +95,9 @@ static bool is_flat(const fitting *f, const np_program_life *life)
 static bool is_placed_well(const fitting *f, uint32_t index)
 {
     const np_program_life *life = &f->program->lives.items[index];
-    uint32_t home = f->homes[index];
     uint64_t most;
     if (life->n_places > MAX_PLACES || life->bytes > f->device_bytes ||
         !np_round_up(life->bytes, f->device->page_bytes, &most)) {
-        return false;
-    }
-    if (life->n_placed == 0 || !life->persistent) {
-        if (home != NP_NO_HOME) {
-            return false;
-        }
-    } else if (home == NP_NO_HOME || !is_at_home(f, life, home)) {
         return false;
     }
     if (life->n_placed == 0) {
@@ -129,7 +109,10 @@ static bool is_placed_well(const fitting *f, uint32_t index)
             return false;
         }
     }
-    return life->persistent || (life->swapped ? is_paged(f, life) : is_flat(f, life));
+    if (life->persistent && life->bytes < f->device->page_bytes) {
+        return false;
+    }
+    return life->persistent || life->swapped || life->n_placed > 1 ? is_paged(f, life) : is_flat(f, life);
 }
 
 static bool is_page_swap(const fitting *f, const np_program_swap *swap)
@@ -137,46 +120,6 @@ static bool is_page_swap(const fitting *f, const np_program_swap *swap)
     const np_program_life *life = &f->program->lives.items[swap->life];
     uint64_t page = f->device->page_bytes;
     return swap->begin % page == 0 && (swap->end % page == 0 || swap->end == placed_bytes(f, life));
-}
-
-/* ---- homes ---- */
-
-typedef struct home_pages {
-    uint64_t begin;
-    uint64_t end;
-} home_pages;
-
-static int compare_homes(const void *left, const void *right)
-{
-    const home_pages *a = left;
-    const home_pages *b = right;
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
-}
-
-static neap_status check_homes(const fitting *f, const neap_memory *memory, neap_error *error)
-{
-    uint64_t page = f->device->page_bytes;
-    size_t n_lives = f->program->lives.n;
-    home_pages *homes = np_memory_alloc(memory, n_lives, sizeof *homes);
-    size_t n = 0;
-    neap_status status = homes ? NEAP_OK : np_fail_memory(error);
-    for (size_t i = 0; i < n_lives && homes; i++) {
-        if (f->homes[i] != NP_NO_HOME) {
-            uint64_t n_pages = (f->program->lives.items[i].bytes + page - 1) / page;
-            homes[n++] = (home_pages){f->homes[i], f->homes[i] + n_pages};
-        }
-    }
-    if (n > 1) {
-        qsort(homes, n, sizeof *homes, compare_homes);
-    }
-    for (size_t i = 1; i < n && status == NEAP_OK; i++) {
-        if (homes[i].begin < homes[i - 1].end) {
-            status = np_fail(error, NEAP_BAD_INPUT, "two blocks have their home in page %llu",
-                             (unsigned long long)homes[i].begin);
-        }
-    }
-    np_memory_free(memory, homes, n_lives, sizeof *homes);
-    return status;
 }
 
 /* ---- the check's work ---- */
@@ -213,11 +156,10 @@ static neap_status check_work(const np_program *program, const neap_memory *memo
     return n_steps <= MAX_CHECK_STEPS ? NEAP_OK : np_fail(error, NEAP_BAD_INPUT, "it would take too long to check");
 }
 
-neap_status np_plan_fits(const np_program *program, const uint32_t *homes, const np_plan_origin *device,
-                         const neap_memory *memory, neap_error *error)
+neap_status np_plan_fits(const np_program *program, const np_plan_origin *device, const neap_memory *memory,
+                         neap_error *error)
 {
-    fitting f = {.program = program, .homes = homes, .device = device};
-    neap_status status;
+    fitting f = {.program = program, .device = device};
     if (device->page_bytes % ALIGNMENT != 0 || device->page_bytes == 0 ||
         !np_mul_u64(device->page_bytes, device->n_pages, &f.device_bytes) || f.device_bytes > INT64_MAX ||
         program->footprint > f.device_bytes) {
@@ -242,6 +184,5 @@ neap_status np_plan_fits(const np_program *program, const uint32_t *homes, const
             return np_fail(error, NEAP_BAD_INPUT, "swap %u is not of whole pages", i);
         }
     }
-    status = check_homes(&f, memory, error);
-    return status == NEAP_OK ? check_work(program, memory, error) : status;
+    return check_work(program, memory, error);
 }

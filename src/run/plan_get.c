@@ -57,7 +57,6 @@ typedef struct reading {
     np_array(char) names;
     np_array(uint32_t) name_at;
     np_array(uint64_t) exec_ns;
-    np_array(uint32_t) homes;
 } reading;
 
 static bool is_one_word(const char *text, size_t n)
@@ -125,20 +124,15 @@ static neap_status get_lives(reading *g)
     for (size_t i = 0; i < n_lives && !g->r->is_bad && status == NEAP_OK; i++) {
         np_program_life life = {.bytes = np_plan_get_number(g->r)};
         uint32_t flags;
-        uint32_t home;
         life.id = np_plan_get_number(g->r);
         flags = np_plan_get_below(g->r, 4);
         life.persistent = (flags & NP_PLAN_PERSISTENT) != 0;
         life.swapped = (flags & NP_PLAN_SWAPPED) != 0;
         life.begin = np_plan_get_below(g->r, N_U32);
         life.end = np_plan_get_below(g->r, N_U32);
-        home = np_plan_get_below(g->r, N_U32);
         status = get_places(g, &life);
         if (status == NEAP_OK) {
             status = np_array_push(g->memory, &g->program.lives, life);
-        }
-        if (status == NEAP_OK) {
-            status = np_array_push(g->memory, &g->homes, home == 0 ? NP_NO_HOME : home - 1);
         }
     }
     return status;
@@ -275,7 +269,7 @@ static neap_status check(const reading *g, const np_plan_origin *device, neap_er
         !np_program_is_valid(program)) {
         return np_fail(error, NEAP_BAD_INPUT, "a number is out of its range");
     }
-    status = np_plan_fits(program, g->homes.items, device, g->memory, error);
+    status = np_plan_fits(program, device, g->memory, error);
     if (status == NEAP_OK) {
         status = np_program_check(program, &why);
         if (status != NEAP_OK && status != NEAP_NO_MEMORY) {
@@ -297,8 +291,7 @@ neap_status np_plan_get_pattern(np_plan_reader *r, const np_plan_origin *device,
         np_pattern_facts facts = {.exec_ns = g.exec_ns.items,
                                   .name_at = g.name_at.items,
                                   .names = g.names.items,
-                                  .names_bytes = g.names.n,
-                                  .homes = g.homes.items};
+                                  .names_bytes = g.names.n};
         status = np_pattern_create(&g.program, &facts, g.memory, pattern);
         status = status == NEAP_OK ? NEAP_OK : np_fail_memory(error);
     } else {
@@ -308,6 +301,5 @@ neap_status np_plan_get_pattern(np_plan_reader *r, const np_plan_origin *device,
     np_array_free(g.memory, &g.names);
     np_array_free(g.memory, &g.name_at);
     np_array_free(g.memory, &g.exec_ns);
-    np_array_free(g.memory, &g.homes);
     return status;
 }

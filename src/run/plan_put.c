@@ -64,13 +64,11 @@ static void put_names(np_plan_writer *w, const np_pattern *pattern, np_map *numb
 static void put_life(np_plan_writer *w, const np_pattern *pattern, uint32_t index)
 {
     const np_program_life *life = &pattern->program.lives.items[index];
-    uint32_t home = pattern->homes[index];
     np_plan_put_number(w, life->bytes);
     np_plan_put_number(w, life->id);
     np_plan_put_number(w, (life->persistent ? NP_PLAN_PERSISTENT : 0u) | (life->swapped ? NP_PLAN_SWAPPED : 0u));
     np_plan_put_number(w, life->begin);
     np_plan_put_number(w, life->end);
-    np_plan_put_number(w, home == NP_NO_HOME ? 0 : (uint64_t)home + 1);
     np_plan_put_number(w, life->n_places);
     np_plan_put_number(w, life->n_placed);
     for (uint32_t i = 0; i < life->n_places * life->n_placed; i++) {

@@ -76,7 +76,7 @@ typedef struct np_program_swap {
     uint64_t begin; /* bytes of the block that leave and return: [begin, end) */
     uint64_t end;
     uint32_t life;
-    bool starts_absent; /* before event 0 the copy out has been given, and the copy in has not */
+    bool starts_absent; /* before event 0 the copy out and all uses before it are given, the copy in is not */
 } np_program_swap;
 
 typedef struct np_program {
@@ -84,7 +84,7 @@ typedef struct np_program {
     uint64_t footprint; /* bytes of the arena */
     uint64_t peak_load; /* bytes */
     double period_ns;   /* undisturbed */
-    double overhead;    /* simulated */
+    double overhead;    /* simulated: for the maker of the plan to fill in, 0 until then */
     uint32_t n_execs;
     np_array(np_program_event) events; /* of one period */
     np_array(np_program_use) uses;

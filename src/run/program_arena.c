@@ -92,7 +92,9 @@ static neap_status add_cells(np_arena *arena)
         arena->cells.items[arena->cells.n++] = (np_cell){.begin = p->offset, .owner = NONE};
         arena->cells.items[arena->cells.n++] = (np_cell){.begin = p->offset + (p->end - p->begin), .owner = NONE};
     }
-    qsort(arena->cells.items, arena->cells.n, sizeof(np_cell), compare_cells);
+    if (arena->cells.n > 0) {
+        qsort(arena->cells.items, arena->cells.n, sizeof(np_cell), compare_cells);
+    }
     for (size_t i = 0; i < arena->cells.n; i++) {
         if (n == 0 || arena->cells.items[n - 1].begin < arena->cells.items[i].begin) {
             arena->cells.items[n++] = arena->cells.items[i];

@@ -184,15 +184,20 @@ bool np_recorder_is_ready(const np_recorder *recorder, bool *seen)
            (double)(run.end - run.begin) >= READY_SHARE * (double)recorder->n_events;
 }
 
-neap_trace *np_recorder_take(np_recorder *recorder)
+void np_recorder_fill_times(np_recorder *recorder)
 {
-    neap_trace *trace = recorder->trace;
-    for (size_t i = 0; i < recorder->exec_events.n && trace; i++) {
+    for (size_t i = 0; i < recorder->exec_events.n; i++) {
         np_times times = recorder->chunks.items[i / TIMES_PER_CHUNK][i % TIMES_PER_CHUNK];
-        neap_event *event = &trace->events.items[recorder->exec_events.items[i]];
+        neap_event *event = &recorder->trace->events.items[recorder->exec_events.items[i]];
         event->start_ns = times.start_ns;
         event->duration_ns = times.duration_ns;
     }
+}
+
+neap_trace *np_recorder_take(np_recorder *recorder)
+{
+    neap_trace *trace = recorder->trace;
+    np_recorder_fill_times(recorder);
     recorder->trace = NULL;
     stop(recorder);
     return trace;

@@ -47,6 +47,9 @@ void np_recorder_exec(np_recorder *recorder, const neap_work *work, const neap_u
 /* Has the program repeated itself for long enough that a plan is worth making? *seen: is there any period at all. */
 bool np_recorder_is_ready(const np_recorder *recorder, bool *seen);
 
+/* Fills in the times of what is recorded so far. All work recorded is done. */
+void np_recorder_fill_times(np_recorder *recorder);
+
 /* Hands the trace over, its times filled in, and stops recording. All work recorded is done. NULL: there is none. */
 neap_trace *np_recorder_take(np_recorder *recorder);
 

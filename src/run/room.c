@@ -61,18 +61,13 @@ void np_block_arena_pages(const neap_device *m, const neap_block *block, uint32_
 
 uint32_t np_block_home_page(const neap_device *m, const neap_block *block, uint32_t page)
 {
-    uint64_t at = (uint64_t)page * m->device->page_bytes;
-    const np_program_life *life;
-    const np_placed *placed;
-    if (block->kind == NP_BLOCK_LOOSE) {
-        return block->home == NP_NO_HOME ? NP_NO_PAGE : m->arena.numbers[block->home + page];
+    uint32_t home = NP_NO_PAGE;
+    if (block->kind == NP_BLOCK_SWAPPED) {
+        home = np_pattern_arena_page(block->pattern, block->life, page, m->device->page_bytes);
+    } else if (block->home) {
+        home = block->home[page];
     }
-    life = &block->pattern->program.lives.items[block->life];
-    placed = &block->pattern->program.placed.items[life->first_placed];
-    while (at >= placed->at + placed->bytes) {
-        placed++;
-    }
-    return m->arena.numbers[(placed->offset + (at - placed->at)) / m->device->page_bytes];
+    return home == NP_NO_PAGE ? NP_NO_PAGE : m->arena.numbers[home];
 }
 
 bool np_block_is_here(const neap_block *block)
@@ -111,42 +106,33 @@ static neap_status copy_out(neap_device *m, neap_block *block, uint64_t begin, u
     return status;
 }
 
-/* The pages of a view that are there, in runs. */
-static neap_status copy_pages_out(neap_device *m, neap_block *block)
+/* Those of the pages [first, end) of a view that are there, in runs. */
+static neap_status copy_pages_out(neap_device *m, neap_block *block, uint32_t first, uint32_t end)
 {
     uint64_t page = m->device->page_bytes;
     neap_status status = NEAP_OK;
-    for (uint32_t i = 0; i < block->view.n_pages && status == NEAP_OK;) {
-        uint32_t end = i;
-        while (end < block->view.n_pages && block->view.numbers[end] != NP_NO_PAGE) {
-            end++;
+    for (uint32_t i = first; i < end && status == NEAP_OK;) {
+        uint32_t past = i;
+        while (past < end && block->view.numbers[past] != NP_NO_PAGE) {
+            past++;
         }
-        if (end > i) {
-            status = copy_out(m, block, i * page, end * page);
+        if (past > i) {
+            status = copy_out(m, block, i * page, past * page);
         }
-        i = end + 1;
+        i = past + 1;
     }
     return status;
 }
 
-static void forget_arena_pages(neap_device *m, const neap_block *block)
+neap_status np_block_depart_pages(neap_device *m, neap_block *block, uint32_t first, uint32_t end)
 {
-    uint32_t first;
-    uint32_t end;
-    np_block_arena_pages(m, block, &first, &end);
-    np_pages_unuse(&m->pages, &m->arena.numbers[first], end - first);
-}
-
-neap_status np_block_depart(neap_device *m, neap_block *block)
-{
-    bool is_flat = block->kind == NP_BLOCK_FLAT;
-    uint64_t bytes = is_flat ? block->bytes : bytes_of_pages(m, block);
+    uint64_t page = m->device->page_bytes;
     neap_status status = np_drain(m);
     if (status == NEAP_OK && !block->slot.host) {
-        status = np_host_take(&m->host, bytes, &block->slot);
+        status = np_host_take(&m->host, bytes_of_pages(m, block), &block->slot);
     }
     if (status == NEAP_OK) {
-        status = is_flat ? copy_out(m, block, 0, bytes) : copy_pages_out(m, block);
+        status = copy_pages_out(m, block, first, end);
     }
     if (status == NEAP_OK) {
         status = np_drain(m);
@@ -154,15 +140,43 @@ neap_status np_block_depart(neap_device *m, neap_block *block)
     if (status != NEAP_OK) { /* copies may be on their way into the slot, but the block is still where it was */
         return status;
     }
-    if (is_flat) {
-        forget_arena_pages(m, block);
-        block->is_absent = true;
-    } else {
-        np_view_unmap(&m->pages, &block->view, 0, block->view.n_pages, NP_COUNTED);
+    np_view_unmap(&m->pages, &block->view, first, end - first, NP_COUNTED);
+    np_clean_note(&block->clean, first * page, end * page);
+    if (block->view.n_missing == block->view.n_pages) {
+        np_recent_remove(m, block);
     }
-    np_clean_note(&block->clean, 0, bytes);
+    return NEAP_OK;
+}
+
+static neap_status depart_flat(neap_device *m, neap_block *block)
+{
+    uint32_t first;
+    uint32_t end;
+    neap_status status = np_drain(m);
+    if (status == NEAP_OK && !block->slot.host) {
+        status = np_host_take(&m->host, block->bytes, &block->slot);
+    }
+    if (status == NEAP_OK) {
+        status = copy_out(m, block, 0, block->bytes);
+    }
+    if (status == NEAP_OK) {
+        status = np_drain(m);
+    }
+    if (status != NEAP_OK) {
+        return status;
+    }
+    np_block_arena_pages(m, block, &first, &end);
+    np_pages_unuse(&m->pages, &m->arena.numbers[first], end - first);
+    block->is_absent = true;
+    np_clean_note(&block->clean, 0, block->bytes);
     np_recent_remove(m, block);
     return NEAP_OK;
+}
+
+neap_status np_block_depart(neap_device *m, neap_block *block)
+{
+    return block->kind == NP_BLOCK_FLAT ? depart_flat(m, block)
+                                        : np_block_depart_pages(m, block, 0, block->view.n_pages);
 }
 
 /* ---- making room ---- */
@@ -242,16 +256,16 @@ static neap_status take_now(neap_device *m, uint32_t n, uint32_t n_new, uint32_t
     return status;
 }
 
-neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers)
+static neap_status take(neap_device *m, uint32_t n, bool may_borrow, uint32_t *numbers)
 {
     uint32_t most = m->limit_pages < m->device->n_pages ? m->limit_pages : m->device->n_pages;
     bool gone = true;
     neap_status status = NEAP_OK;
     while (status == NEAP_OK) {
         uint32_t held = m->pages.n_held;
-        uint32_t n_unused = m->state == NEAP_STATE_RUN || m->is_entering ? 0 : m->pages.n_arena_unused;
+        uint32_t n_unused = may_borrow ? m->pages.n_arena_unused : 0;
         uint32_t n_new = held < most ? most - held : 0;
-        if ((uint64_t)n_new + n_unused >= n) {
+        if (held <= most && (uint64_t)n_new + n_unused >= n) {
             status = take_now(m, n, n < n_new ? n : n_new, numbers);
             if (status != NEAP_DEVICE_FULL) {
                 return status;
@@ -262,17 +276,25 @@ neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers)
         }
         status = free_something(m, &gone);
         if (status == NEAP_OK && !gone) {
-            if (m->limit_pages >= m->device->n_pages || most < m->limit_pages) {
+            uint64_t needed = (uint64_t)held + (n > n_unused ? n - n_unused : 0);
+            if (m->limit_pages >= m->device->n_pages || most < m->limit_pages || needed > m->device->n_pages) {
                 return NEAP_DEVICE_FULL;
             }
-            if ((uint64_t)held + n - n_unused > m->device->n_pages) {
-                return NEAP_DEVICE_FULL;
-            }
-            raise_limit(m, held + n - n_unused);
+            raise_limit(m, (uint32_t)needed);
             most = m->limit_pages;
         }
     }
     return status;
+}
+
+neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers)
+{
+    return take(m, n, m->state != NEAP_STATE_RUN && !m->is_entering, numbers);
+}
+
+neap_status np_room_take_new(neap_device *m, uint32_t n, uint32_t *numbers)
+{
+    return take(m, n, false, numbers);
 }
 
 /* ---- returning ---- */
@@ -417,5 +439,43 @@ neap_status np_block_return(neap_device *m, neap_block *block)
     if (status == NEAP_OK || block->view.n_missing < block->view.n_pages) { /* what came may leave again */
         np_recent_touch(m, block);
     }
+    return status;
+}
+
+/* Does another view have data on this page? Flat blocks may share it, in other bytes. */
+static bool is_taken(const neap_device *m, uint32_t number)
+{
+    for (const neap_block *block = m->pages.pages.items[number].n_users > 0 ? m->live : NULL; block;
+         block = block->next) {
+        for (uint32_t i = 0; i < block->view.n_pages; i++) {
+            if (block->view.numbers[i] == number) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+neap_status np_block_return_home(neap_device *m, neap_block *block, uint32_t first, uint32_t end)
+{
+    uint32_t n = block->view.n_pages;
+    uint32_t *numbers = np_memory_alloc(m->memory, n, sizeof *numbers);
+    neap_status status = numbers ? NEAP_OK : NEAP_NO_MEMORY;
+    for (uint32_t i = first; i < end && status == NEAP_OK; i++) {
+        numbers[i] = np_block_home_page(m, block, i);
+        if (numbers[i] == NP_NO_PAGE || is_taken(m, numbers[i])) {
+            np_pages_unuse(&m->pages, &numbers[first], i - first);
+            status = NEAP_NO_PLAN;
+        } else {
+            np_pages_use(&m->pages, numbers[i]);
+        }
+    }
+    if (status == NEAP_OK) {
+        status = return_run(m, block, first, end, numbers);
+    }
+    if (status == NEAP_OK) {
+        np_recent_touch(m, block);
+    }
+    np_memory_free(m->memory, numbers, n, sizeof *numbers);
     return status;
 }

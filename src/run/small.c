@@ -56,22 +56,7 @@ uint32_t np_small_pages_needed(const np_small *small, uint64_t bytes)
     return find_chunk(small, units_of(bytes), &chunk) ? 0 : small->slab_pages;
 }
 
-static neap_status map_all(np_small *small, np_view *view)
-{
-    const neap_memory *memory = small->pages->device->memory;
-    uint32_t *numbers = np_memory_alloc(memory, view->n_pages, sizeof *numbers);
-    neap_status status = numbers ? np_pages_take(small->pages, view->n_pages, numbers) : NEAP_NO_MEMORY;
-    if (status == NEAP_OK) {
-        status = np_view_map(small->pages, view, 0, view->n_pages, numbers);
-        if (status != NEAP_OK) {
-            np_pages_unuse(small->pages, numbers, view->n_pages);
-        }
-    }
-    np_memory_free(memory, numbers, view->n_pages, sizeof *numbers);
-    return status;
-}
-
-static neap_status add_slab(np_small *small)
+neap_status np_small_grow(np_small *small, const uint32_t *numbers)
 {
     const neap_memory *memory = small->pages->device->memory;
     np_slab *slab = np_memory_alloc_zero(memory, 1, sizeof *slab);
@@ -80,20 +65,21 @@ static neap_status add_slab(np_small *small)
         return NEAP_NO_MEMORY;
     }
     slab->n_units = units_of((uint64_t)small->slab_pages * small->pages->device->page_bytes);
-    if (status == NEAP_OK) {
-        status = map_all(small, &slab->view);
-    }
     if (status == NEAP_OK) { /* room for every chunk there can be: giving back cannot fail */
         status = np_array_reserve(memory, &slab->chunks, slab->n_units / 2 + 1);
     }
     if (status == NEAP_OK) {
-        status = np_array_push(memory, &small->slabs, slab);
+        status = np_array_reserve(memory, &small->slabs, small->slabs.n + 1);
+    }
+    if (status == NEAP_OK) {
+        status = np_view_map(small->pages, &slab->view, 0, small->slab_pages, numbers);
     }
     if (status != NEAP_OK) {
         slab_free(small, slab);
         return status;
     }
     slab->chunks.items[slab->chunks.n++] = (np_chunk){0, slab->n_units};
+    small->slabs.items[small->slabs.n++] = slab;
     return NEAP_OK;
 }
 
@@ -123,14 +109,7 @@ neap_status np_small_take(np_small *small, uint64_t bytes, neap_block *block)
     uint32_t n_units = units_of(bytes);
     size_t at = 0;
     np_slab *slab = find_chunk(small, n_units, &at);
-    neap_status status = NEAP_OK;
-    if (!slab) {
-        status = add_slab(small);
-        slab = status == NEAP_OK ? find_chunk(small, n_units, &at) : NULL;
-    }
-    if (status == NEAP_OK) {
-        status = copy_after(small, slab, block);
-    }
+    neap_status status = copy_after(small, slab, block);
     if (status != NEAP_OK) {
         return status;
     }

@@ -30,11 +30,13 @@ typedef struct np_small {
 void np_small_init(np_small *small, np_pages *pages);
 void np_small_free(np_small *small);
 
-/* Pages that a block of so many bytes would need to be taken; 0 where a slab has room. */
+/* Pages that must be added before a block of so many bytes can be taken; 0 where a slab has room. */
 uint32_t np_small_pages_needed(const np_small *small, uint64_t bytes);
 
-/* Gives the block its address, and its `after` marks where it stands in bytes that were used before. The pages were made
- * room for. */
+/* Adds a slab of just so many pages, which the caller has taken. On failure they are the caller's still. */
+neap_status np_small_grow(np_small *small, const uint32_t *numbers);
+
+/* Gives the block its address, and its `after` marks where it stands in bytes that were used before. A slab has room. */
 neap_status np_small_take(np_small *small, uint64_t bytes, neap_block *block);
 
 /* An empty slab is given up, unless work may still use it: the last one is kept. */

@@ -11,7 +11,12 @@
 
 #include "swap/simulate.h"
 
-#define NP_OUTSIDE (UINT64_MAX - 1) /* a persistent life that is kept elsewhere: it has no place, and no swaps */
+/* Where a persistent life stands already. */
+typedef struct np_home {
+    const uint32_t *pages; /* of the device, one for each page of the block; NULL: it has no place yet, and gets one that
+                            * begins at a page, since it has a view */
+    bool is_outside;       /* it is kept elsewhere: it has no place, and no swaps */
+} np_home;
 
 typedef struct np_place_options {
     double seconds;
@@ -22,8 +27,7 @@ typedef struct np_place_options {
     uint64_t
         views; /* blocks of so many bytes or more are views as swapped ones are, in pieces; 0: swapped ones alone */
     bool held; /* times are events; every life of the period has a place, used or not */
-    const uint64_t *fixed; /* with `held`, by life: where its first byte must stand, all in one, swapped or not;
-                            * NEAP_NO_OFFSET: anywhere. NULL: none must. Of persistent lives only; NP_OUTSIDE */
+    const np_home *homes; /* with `held`, by life. NULL: nothing stands yet, nor is to be a view for that */
 } np_place_options;
 
 typedef struct np_place_result {

@@ -12,7 +12,7 @@ enum { /* pieces that all swapped blocks together are cut into, about; and all l
 /* A block as it is placed. */
 typedef struct stay {
     uint64_t bytes;
-    uint64_t fixed;
+    const np_home *home; /* NULL: of no block that stands already */
     uint32_t life;
     uint32_t begin; /* times of the round, counted on */
     uint32_t end;
@@ -154,18 +154,40 @@ static bool find_hole(const np_place_problem *p, const stay *block, uint32_t *i,
     return true;
 }
 
-static bool is_view(const np_place_problem *p, const stay *block)
+static bool is_standing(const stay *block)
+{
+    return block->home && block->home->pages;
+}
+
+/* Cut into pieces? */
+static bool is_cut(const np_place_problem *p, const stay *block)
 {
     bool is_large = p->options->views != 0 && block->bytes >= p->options->views;
-    return block->fixed == NEAP_NO_OFFSET && (block->n_parts > 0 || is_large);
+    return !is_standing(block) && (block->n_parts > 0 || is_large);
+}
+
+static uint64_t offset_of(const np_place_problem *p, const stay *block, uint64_t at)
+{
+    uint64_t page = p->options->page;
+    return is_standing(block) ? block->home->pages[at / page] * page + at % page : NEAP_NO_OFFSET;
+}
+
+/* How many bytes from `at` on stand in one. */
+static uint64_t run_of(const np_place_problem *p, const stay *block, uint64_t at)
+{
+    uint64_t page = p->options->page;
+    uint64_t past = (at / page + 1) * page;
+    while (past < block->bytes && block->home->pages[past / page] == block->home->pages[past / page - 1] + 1) {
+        past += page;
+    }
+    return past - at;
 }
 
 /* The bytes [at, past) of a block: there from begin to end, but in holes. */
 static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t at, uint64_t past)
 {
     np_placed placed = {.at = at, .bytes = past - at, .life = block->life};
-    bool paged = is_view(p, block);
-    uint64_t fixed = block->fixed == NEAP_NO_OFFSET ? NEAP_NO_OFFSET : block->fixed + at;
+    bool paged = is_cut(p, block) || (block->home && !block->home->pages);
     uint32_t n_pieces = 0;
     uint32_t now = block->begin;
     neap_status status;
@@ -178,21 +200,18 @@ static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t 
     }
     add_piece(p, &n_pieces, now, block->end);
     qsort(p->pieces, n_pieces, sizeof *p->pieces, compare_pieces);
-    status = np_problem_add_aligned(&p->problem, past - at, paged ? p->options->page : p->problem.unit, fixed,
-                                    p->pieces, n_pieces);
+    status = np_problem_add_aligned(&p->problem, past - at, paged ? p->options->page : p->problem.unit,
+                                    offset_of(p, block, at), p->pieces, n_pieces);
     if (status == NEAP_OK) {
         status = np_array_push(p->timeline->memory, &p->placed, placed);
     }
     return status;
 }
 
-/* Cut where the parts that leave end, at the next page or, where the block stands already, at the next unit; and into
- * pieces. */
+/* Cut where the parts that leave end, at the next page; and into pieces. */
 static neap_status add_stay(np_place_problem *p, const stay *block)
 {
-    bool fixed = block->fixed != NEAP_NO_OFFSET;
-    uint64_t grain = fixed ? p->problem.unit : p->options->page;
-    uint64_t most = is_view(p, block) ? p->piece : UINT64_MAX;
+    uint64_t grain = p->options->page;
     uint32_t n_cuts = 0;
     uint64_t at = 0;
     neap_status status = NEAP_OK;
@@ -206,6 +225,7 @@ static neap_status add_stay(np_place_problem *p, const stay *block)
     qsort(p->cuts, n_cuts, sizeof *p->cuts, compare_bytes);
     for (uint32_t i = 0; i < n_cuts && status == NEAP_OK; i++) {
         while (p->cuts[i] > at && status == NEAP_OK) {
+            uint64_t most = is_standing(block) ? run_of(p, block, at) : is_cut(p, block) ? p->piece : UINT64_MAX;
             uint64_t past = p->cuts[i] - at > most ? at + most : p->cuts[i];
             status = add_segment(p, block, at, past);
             at = past;
@@ -236,7 +256,6 @@ static neap_status add_used(np_place_problem *p, const np_swap_block *block, con
 {
     const np_use *uses = &p->timeline->uses.items[block->first_use];
     stay used = {.bytes = block->bytes,
-                 .fixed = NEAP_NO_OFFSET,
                  .life = block->life,
                  .begin = uses[0].exec,
                  .first_exec = uses[0].exec,
@@ -254,21 +273,21 @@ static neap_status add_held(np_place_problem *p, uint32_t life_index, const np_s
                             const np_absent_part *parts, uint32_t n_parts)
 {
     const np_life *life = &p->timeline->period->lives.items[life_index];
-    const uint64_t *fixed = p->options->fixed;
-    stay held = {.fixed = fixed ? fixed[life_index] : NEAP_NO_OFFSET,
+    const np_home *home = p->options->homes ? &p->options->homes[life_index] : NULL;
+    stay held = {.home = life->persistent ? home : NULL,
                  .life = life_index,
                  .begin = life->begin,
                  .end = life->end,
                  .parts = parts,
                  .n_parts = n_parts};
-    if (held.fixed == NP_OUTSIDE) {
-        return life->persistent && n_parts == 0 ? NEAP_OK : NEAP_BAD_ARGUMENT;
+    if (home && (home->is_outside || home->pages) && (!life->persistent || (home->is_outside && n_parts > 0))) {
+        return NEAP_BAD_ARGUMENT;
+    }
+    if (home && home->is_outside) {
+        return NEAP_OK;
     }
     if (!np_round_up(p->timeline->period->trace->blocks.items[life->block].bytes, p->problem.unit, &held.bytes)) {
         return NEAP_TOO_LARGE;
-    }
-    if (held.fixed != NEAP_NO_OFFSET && (!life->persistent || held.fixed > NP_TRACE_BYTES_MAX)) {
-        return NEAP_BAD_ARGUMENT;
     }
     if (!life->persistent && life->end - life->begin >= p->round) {
         return add_places(p, life, life_index, held.bytes);

@@ -42,7 +42,7 @@ static np_place_options place_options(const np_planner *planner, double seconds,
                               .n_threads = planner->n_threads,
                               .views = planner->views,
                               .held = planner->held,
-                              .fixed = planner->fixed};
+                              .homes = planner->homes};
 }
 
 static neap_status place(np_planner *planner, double seconds, uint64_t goal, np_judged *judged)

@@ -20,7 +20,7 @@ typedef struct np_planner {
     unsigned n_threads;
     uint64_t deadline_ns;
     bool held;             /* plans have layouts */
-    const uint64_t *fixed; /* see np_place_options */
+    const np_home *homes;  /* see np_place_options */
     neap_error *error;
 } np_planner;
 

@@ -136,7 +136,7 @@ static void check_gradients(const char *name, size_t width, size_t every)
     net->learning_rate = 0; /* the weights stay; */
     net->momentum = 0;      /* the velocity becomes the gradient itself */
     net->weight_decay = 0;
-    for (size_t i = 0; i < net->n_parameters; i += every) {
+    for (size_t i = 0; i < net->n_parameters; i += TEST_SANITIZED ? 4 * every : every) {
         net->step = 0;
         (void)step(net);
         check_parameter(net, i);
@@ -188,7 +188,9 @@ static void test_loss_falls(void **state)
 {
     (void)state;
     check_learns("vgg11");
-    check_learns("resnet18");
+    if (!TEST_SANITIZED) {
+        check_learns("resnet18");
+    }
 }
 
 /* ---- the same seed, the same bits ---- */

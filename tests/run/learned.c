@@ -8,7 +8,7 @@
 #include "testing.h"
 
 static const learned_options small_options = {
-    .page_bytes = 512, .min_block = 512, .limit_share = 0.6, .link_gbs = 2, .seconds = 0.01};
+    .page_bytes = LEARNED_PAGE, .min_block = LEARNED_PAGE, .limit_share = 0.6, .link_gbs = 2, .seconds = 0.01};
 
 static void list_residents(np_lesson *lesson)
 {
@@ -41,8 +41,7 @@ np_pattern *learn_pattern(neap_trace *trace, const learned_options *options, nea
         np_pattern_facts facts = {.exec_ns = lesson->exec_ns.items,
                                   .name_at = lesson->name_at.items,
                                   .names = lesson->names.items,
-                                  .names_bytes = lesson->names.n,
-                                  .homes = lesson->homes.items};
+                                  .names_bytes = lesson->names.n};
         ASSERT_OK(np_pattern_create(&lesson->program, &facts, &np_memory_default, &pattern));
     }
     np_lesson_free(lesson);
@@ -52,7 +51,7 @@ np_pattern *learn_pattern(neap_trace *trace, const learned_options *options, nea
 np_pattern *learn_random_pattern(uint64_t *seed)
 {
     static const random_scene small = {
-        .max_slots = 20, .max_lives = 16, .max_streams = 3, .max_pages = 8, .long_lives = true};
+        .max_slots = 20, .max_lives = 16, .max_streams = 3, .max_pages = 16, .long_lives = true};
     for (;;) {
         np_rng rng = np_rng_make((*seed)++);
         learned_options options = small_options;
@@ -163,11 +162,6 @@ bool patterns_are_equal(const np_pattern *a, const np_pattern *b)
     for (uint32_t i = 0; i < x->n_execs; i++) {
         if (a->exec_ns[i] != b->exec_ns[i] || a->exec_streams[i] != b->exec_streams[i] ||
             strcmp(a->names + a->name_at[i], b->names + b->name_at[i]) != 0) {
-            return false;
-        }
-    }
-    for (uint32_t i = 0; i < x->lives.n; i++) {
-        if (a->homes[i] != b->homes[i]) {
             return false;
         }
     }

@@ -5,6 +5,8 @@
 #include "base/rng.h"
 #include "run/plan_file.h"
 
+enum { LEARNED_PAGE = 1024 }; /* bytes, of the random ones */
+
 typedef struct learned_options {
     uint64_t page_bytes;
     uint64_t min_block;
@@ -17,7 +19,7 @@ typedef struct learned_options {
  * it; `status` says why. */
 np_pattern *learn_pattern(neap_trace *trace, const learned_options *options, neap_status *status);
 
-/* One from a small random trace, for pages of 512 bytes; `seed` is moved on. */
+/* One from a small random trace, for pages of LEARNED_PAGE bytes; `seed` is moved on. */
 np_pattern *learn_random_pattern(uint64_t *seed);
 
 /* Of a device on which those can be followed. */

@@ -314,10 +314,11 @@ static void place_all(scene *made, uint64_t piece)
 static void place_by_library(scene *made, const np_simulator *simulator, np_rng *rng, uint64_t page)
 {
     np_place_options options = {.seconds = 0.001, .page = page, .held = true, .n_threads = 1};
-    uint64_t *fixed = calloc(made->period.lives.n + 1, sizeof *fixed);
-    uint64_t at = 0;
+    np_home *homes = calloc(made->period.lives.n + 1, sizeof *homes);
+    uint32_t *pages = NULL;
+    uint32_t at = 0;
     np_place_result result;
-    ASSERT_TRUE(fixed != NULL);
+    ASSERT_TRUE(homes != NULL);
     for (uint32_t i = 0; i < made->period.lives.n; i++) {
         const np_life *life = &made->period.lives.items[i];
         uint64_t chance = np_rng_below(rng, 8);
@@ -326,18 +327,24 @@ static void place_by_library(scene *made, const np_simulator *simulator, np_rng 
             const np_gap *gap = &made->timeline.gaps.items[made->swaps.items[k].gap];
             swapped = swapped || made->timeline.blocks.items[gap->block].life == i;
         }
-        fixed[i] = NEAP_NO_OFFSET;
-        if (life->persistent && chance == 0) {
-            fixed[i] = at;
-            at += (made->trace->blocks.items[life->block].bytes + PAGE - 1) / PAGE * PAGE;
+        if (life->persistent && chance == 0 && !pages) {
+            uint64_t n = (made->trace->blocks.items[life->block].bytes + page - 1) / page;
+            pages = calloc(n, sizeof *pages);
+            ASSERT_TRUE(pages != NULL);
+            for (uint64_t k = 0; k < n; k++) {
+                at += (uint32_t)np_rng_below(rng, 2);
+                pages[k] = at++;
+            }
+            homes[i].pages = pages;
         } else if (life->persistent && chance == 1 && !swapped) {
-            fixed[i] = NP_OUTSIDE;
+            homes[i].is_outside = true;
         }
     }
-    options.fixed = fixed;
+    options.homes = homes;
     ASSERT_OK(np_place_swaps(&made->timeline, simulator, made->swaps.items, (uint32_t)made->swaps.n, &options, NULL,
                              &result, &made->layout));
-    free(fixed);
+    free(homes);
+    free(pages);
 }
 
 bool make_layout(scene *made, const np_link *link, np_rng *rng, uint64_t piece)

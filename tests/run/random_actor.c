@@ -41,7 +41,7 @@ void actor_make(actor *a, const random_settings *settings, uint64_t seed)
                         .first_slot = a->n_lasting,
                         .max_pages = chance(&a->rng, 70) ? 12 : 40,
                         .max_execs = chance(&a->rng, 70) ? 16 : 36,
-                        .max_lives = chance(&a->rng, 70) ? 12 : LOOP_LIVES,
+                        .max_lives = chance(&a->rng, 60) ? 14 : LOOP_LIVES,
                         .may_be_small = chance(&a->rng, 40),
                         .may_leak = chance(&a->rng, 10)};
     for (uint32_t i = 0; i < a->n_lasting; i++) {

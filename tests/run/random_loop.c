@@ -36,7 +36,7 @@ uint64_t random_bytes(np_rng *rng, const loop_form *form)
 
 static void make_lives(np_rng *rng, const loop_form *form, uint32_t n_execs, life *lives, uint32_t n)
 {
-    bool is_training = chance(rng, 50);
+    bool is_training = chance(rng, 65);
     uint64_t sizes[4];
     for (uint32_t i = 0; i < 4; i++) {
         sizes[i] = random_bytes(rng, form);
@@ -138,7 +138,7 @@ void make_loop(np_rng *rng, const loop_form *form, loop *made)
 {
     life lives[LOOP_LIVES];
     uint32_t n_execs = between(rng, 4, form->max_execs);
-    uint32_t n_lives = between(rng, 2, form->max_lives);
+    uint32_t n_lives = between(rng, chance(rng, 80) ? form->max_lives / 2 : 2, form->max_lives);
     ASSERT_LE(n_lives, LOOP_LIVES);
     ASSERT_LE(form->first_slot + n_lives, LOOP_SLOTS);
     make_lives(rng, form, n_execs, lives, n_lives);

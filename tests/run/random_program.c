@@ -29,8 +29,8 @@ random_settings random_settings_make(uint64_t seed)
                          .all_words = chance(&rng, 10),
                          .watches_memory = chance(&rng, 15)};
     uint64_t limits = np_rng_below(&rng, 10);
-    s.limit_share = limits < 4 ? 0.3 + 0.7 * np_rng_unit(&rng) : 0;
-    s.limit_bytes_share = limits >= 4 && limits < 7 ? 0.3 + 0.7 * np_rng_unit(&rng) : 0;
+    s.limit_share = limits < 4 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
+    s.limit_bytes_share = limits >= 4 && limits < 7 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
     s.memory_share = chance(&rng, 15) ? 0.3 + np_rng_unit(&rng) : 0;
     return s;
 }

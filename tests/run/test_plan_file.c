@@ -109,7 +109,7 @@ static void assert_round_trip(const char *path, const np_plan_origin *origin, np
 
 static void test_random_patterns(void **state)
 {
-    np_plan_origin origin = learned_origin(512);
+    np_plan_origin origin = learned_origin(LEARNED_PAGE);
     char folder[TEST_PATH_BYTES];
     char path[TEST_PATH_BYTES];
     uint64_t seed = 1;
@@ -119,7 +119,7 @@ static void test_random_patterns(void **state)
     (void)state;
     make_folder(folder, "random");
     in_folder(path, folder, "a.neap-plan");
-    for (int round = 0; round < (TEST_SANITIZED ? 8 : 40); round++) {
+    for (int round = 0; round < (TEST_SANITIZED ? 5 : 15); round++) {
         np_pattern *patterns[3];
         for (size_t i = 0; i < 3; i++) {
             const np_program *program;
@@ -140,9 +140,9 @@ static void test_random_patterns(void **state)
             np_pattern_free(patterns[i]);
         }
     }
-    ASSERT_GT(n_swaps, 50);
-    ASSERT_GT(n_places, 5);
-    ASSERT_GT(n_streams, 50);
+    ASSERT_GT(n_swaps, 10);
+    ASSERT_GT(n_places, 3);
+    ASSERT_GT(n_streams, 10);
     ASSERT_EQ(count_files(folder), 0);
     ASSERT_EQ(rmdir(folder), 0);
 }
@@ -150,7 +150,7 @@ static void test_random_patterns(void **state)
 static void test_recordings(void **state)
 {
     static const char *const names[] = {"vgg11-100-32", "lstm-64", "resnet18-100-log"};
-    learned_options options = {.page_bytes = 64 << 10, .min_block = 1 << 20, .limit_share = 0.7, .seconds = 0.5};
+    learned_options options = {.page_bytes = 64 << 10, .min_block = 1 << 20, .limit_share = 0.8};
     np_plan_origin origin = learned_origin(64 << 10);
     char path[TEST_PATH_BYTES];
     size_t n_swaps = 0;
@@ -166,8 +166,12 @@ static void test_recordings(void **state)
         neap_status status;
         (void)snprintf(name, sizeof name, "traces/%s.neap.gz", names[i]);
         test_data_path(source, name);
-        ASSERT_OK(neap_trace_read(source, NULL, NULL, &trace));
-        pattern = learn_pattern(trace, &options, &status);
+        options.seconds = 0.5;
+        do { /* on a busy machine it may take a while */
+            ASSERT_OK(neap_trace_read(source, NULL, NULL, &trace));
+            pattern = learn_pattern(trace, &options, &status);
+            options.seconds *= 4;
+        } while (status == NEAP_NO_PLAN && options.seconds < 60);
         ASSERT_OK(status);
         n_swaps += pattern->program.swaps.n;
         assert_round_trip(path, &origin, &pattern, 1);
@@ -185,7 +189,7 @@ typedef struct refusal {
 
 static void test_other_origins(void **state)
 {
-    const np_plan_origin origin = learned_origin(512);
+    const np_plan_origin origin = learned_origin(LEARNED_PAGE);
     refusal cases[13];
     char path[TEST_PATH_BYTES];
     uint64_t seed = 1;
@@ -207,7 +211,7 @@ static void test_other_origins(void **state)
     strcpy(cases[n].here.device, "sim");
     cases[n++].why = "made for the device cpu, this is sim";
     cases[n].here.page_bytes = 4096;
-    cases[n++].why = "made for a device with pages of 512 bytes, these have 4096";
+    cases[n++].why = "made for a device with pages of 1024 bytes, these have 4096";
     cases[n].here.n_pages = 5;
     cases[n++].why = "made for a device of 1048576 pages, this one has 5";
     cases[n].here.n_streams = 1;
@@ -239,7 +243,7 @@ static void test_other_origins(void **state)
 /* Speeds are measured: what is like another is the same, and what is not known is not compared. */
 static void test_like_links(void **state)
 {
-    np_plan_origin made = learned_origin(512);
+    np_plan_origin made = learned_origin(LEARNED_PAGE);
     np_plan_origin here = made;
     (void)state;
     here.link = (neap_link){13, 47, 1, 1000};
@@ -288,7 +292,7 @@ static void test_this_process(void **state)
 
 static void test_names(void **state)
 {
-    const np_plan_origin origin = learned_origin(512);
+    const np_plan_origin origin = learned_origin(LEARNED_PAGE);
     np_plan_origin others[9];
     char first[NP_PLAN_PATH_BYTES];
     char path[NP_PLAN_PATH_BYTES];
@@ -369,7 +373,7 @@ static neap_status try_parse(const unsigned char *bytes, size_t n_bytes, const n
 
 static void test_cut_short(void **state)
 {
-    np_plan_origin origin = learned_origin(512);
+    np_plan_origin origin = learned_origin(LEARNED_PAGE);
     byte_array bytes = make_small_file(&origin);
     neap_error error;
     (void)state;
@@ -377,9 +381,10 @@ static void test_cut_short(void **state)
     for (size_t n = 0; n < bytes.n; n++) {
         ASSERT_STATUS(NEAP_BAD_INPUT, try_parse(bytes.items, n, &origin, &error));
         ASSERT_EQ(strncmp(error.text, "file: ", 6), 0);
-        ASSERT_STR_EQ(strchr(error.text, ' ') + 1, n < 10   ? "this is no plan file"
-                                                   : n < 12 ? "a plan file of another format"
-                                                            : "the plan file is cut short, or longer than it should be");
+        ASSERT_STR_EQ(strchr(error.text, ' ') + 1, n < 10 ? "this is no plan file"
+                                                   : n < 12
+                                                       ? "a plan file of another format"
+                                                       : "the plan file is cut short, or longer than it should be");
     }
     ASSERT_OK(np_array_push(NULL, &bytes, 0));
     ASSERT_STATUS(NEAP_BAD_INPUT, try_parse(bytes.items, bytes.n, &origin, &error));
@@ -388,7 +393,7 @@ static void test_cut_short(void **state)
 
 static void test_flipped_bytes(void **state)
 {
-    np_plan_origin origin = learned_origin(512);
+    np_plan_origin origin = learned_origin(LEARNED_PAGE);
     byte_array bytes = make_small_file(&origin);
     neap_error error;
     (void)state;
@@ -411,7 +416,7 @@ static void test_flipped_bytes(void **state)
 
 static void test_folders(void **state)
 {
-    np_plan_origin origin = learned_origin(512);
+    np_plan_origin origin = learned_origin(LEARNED_PAGE);
     char folder[TEST_PATH_BYTES];
     char deep[TEST_PATH_BYTES];
     char path[TEST_PATH_BYTES];
@@ -452,7 +457,7 @@ static void test_folders(void **state)
 
 static void test_unwritable_folder(void **state)
 {
-    np_plan_origin origin = learned_origin(512);
+    np_plan_origin origin = learned_origin(LEARNED_PAGE);
     char folder[TEST_PATH_BYTES];
     char path[TEST_PATH_BYTES];
     neap_error error;
@@ -475,7 +480,7 @@ static void test_unwritable_folder(void **state)
  * before stays. */
 static void test_full_disk(void **state)
 {
-    np_plan_origin origin = learned_origin(512);
+    np_plan_origin origin = learned_origin(LEARNED_PAGE);
     char folder[TEST_PATH_BYTES];
     char path[TEST_PATH_BYTES];
     uint64_t seed = 1;
@@ -513,8 +518,7 @@ static void test_full_disk(void **state)
 /* Saves again and again until it is stopped, or something goes wrong. */
 static _Noreturn void save_for_ever(const char *path, const np_plan_origin *origin, const np_pattern *pattern)
 {
-    while (save_one(path, origin, pattern, NULL) == NEAP_OK) {
-    }
+    while (save_one(path, origin, pattern, NULL) == NEAP_OK) {}
     _exit(1);
 }
 
@@ -522,7 +526,7 @@ static _Noreturn void save_for_ever(const char *path, const np_plan_origin *orig
 static void test_many_writers(void **state)
 {
     enum { N = 3 };
-    np_plan_origin origin = learned_origin(512);
+    np_plan_origin origin = learned_origin(LEARNED_PAGE);
     char folder[TEST_PATH_BYTES];
     char path[TEST_PATH_BYTES];
     uint64_t seed = 1;
@@ -568,7 +572,7 @@ static void test_many_writers(void **state)
 
 static void test_too_many(void **state)
 {
-    np_plan_origin origin = learned_origin(512);
+    np_plan_origin origin = learned_origin(LEARNED_PAGE);
     char path[TEST_PATH_BYTES];
     char long_path[NP_PLAN_PATH_BYTES + 1];
     uint64_t seed = 1;
@@ -604,8 +608,8 @@ static neap_status save_action(const neap_memory *memory, void *user)
 {
     const memory_case *c = user;
     neap_error error;
-    neap_status status = np_plan_file_save(c->path, &c->origin, 1, (const np_pattern *const *)c->patterns, 2, memory,
-                                           &error);
+    neap_status status =
+        np_plan_file_save(c->path, &c->origin, 1, (const np_pattern *const *)c->patterns, 2, memory, &error);
     if (status == NEAP_NO_MEMORY) {
         ASSERT_NE(access(c->path, F_OK), 0);
         ASSERT_STR_EQ(error.text, neap_status_message(NEAP_NO_MEMORY));
@@ -636,7 +640,7 @@ static neap_status load_action(const neap_memory *memory, void *user)
 static void test_no_memory(void **state)
 {
     char path[TEST_PATH_BYTES];
-    memory_case c = {.path = path, .origin = learned_origin(512)};
+    memory_case c = {.path = path, .origin = learned_origin(LEARNED_PAGE)};
     uint64_t seed = 5;
     (void)state;
     test_temp_path(path, "memory.neap-plan");
@@ -653,13 +657,13 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_patterns),   cmocka_unit_test(test_recordings),
-        cmocka_unit_test(test_other_origins),     cmocka_unit_test(test_like_links),
-        cmocka_unit_test(test_this_process),      cmocka_unit_test(test_names),
-        cmocka_unit_test(test_cut_short),         cmocka_unit_test(test_flipped_bytes),
-        cmocka_unit_test(test_folders),           cmocka_unit_test(test_unwritable_folder),
-        cmocka_unit_test(test_full_disk),         cmocka_unit_test(test_many_writers),
-        cmocka_unit_test(test_too_many),          cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_random_patterns), cmocka_unit_test(test_recordings),
+        cmocka_unit_test(test_other_origins),   cmocka_unit_test(test_like_links),
+        cmocka_unit_test(test_this_process),    cmocka_unit_test(test_names),
+        cmocka_unit_test(test_cut_short),       cmocka_unit_test(test_flipped_bytes),
+        cmocka_unit_test(test_folders),         cmocka_unit_test(test_unwritable_folder),
+        cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_many_writers),
+        cmocka_unit_test(test_too_many),        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,9 @@ typedef struct made {
     np_simulator *simulator;
     np_swap swaps[MAX_SWAPS];
     uint32_t n;
-    uint64_t *fixed; /* by life */
+    np_home *homes;   /* by life */
+    uint32_t *pages;  /* of all homes */
+    uint64_t page;    /* they were chosen for */
 } made;
 
 static void make(made *m, const training *options, bool held)
@@ -32,16 +34,14 @@ static void make(made *m, const training *options, bool held)
     ASSERT_GT(m->period.length, 0);
     ASSERT_OK(np_timeline_make(&m->period, &timeline_options, NULL, &m->timeline));
     ASSERT_OK(np_simulator_create(&m->timeline, &link, &m->simulator));
-    m->fixed = calloc(m->period.lives.n, sizeof *m->fixed);
-    ASSERT_TRUE(m->fixed != NULL);
-    for (size_t i = 0; i < m->period.lives.n; i++) {
-        m->fixed[i] = NEAP_NO_OFFSET;
-    }
+    m->homes = calloc(m->period.lives.n, sizeof *m->homes);
+    ASSERT_TRUE(m->homes != NULL);
 }
 
 static void unmake(made *m)
 {
-    free(m->fixed);
+    free(m->homes);
+    free(m->pages);
     np_simulator_free(m->simulator);
     np_timeline_free(&m->timeline);
     np_period_free(&m->period);
@@ -70,16 +70,33 @@ static void choose_swaps(made *m, np_rng *rng, uint64_t page)
     ASSERT_OK(np_schedule_swaps(&m->timeline, &link, m->swaps, m->n));
 }
 
-/* Some of the persistent blocks stand somewhere already, with gaps between them. */
-static void choose_fixed(made *m, np_rng *rng)
+/* Some of the persistent blocks stand somewhere already, in one or scattered, with gaps between them; some are kept
+ * elsewhere. */
+static void choose_homes(made *m, np_rng *rng, uint64_t page)
 {
-    uint64_t at = 0;
+    size_t n_pages = 0;
+    uint32_t at = 0;
+    uint32_t *pages;
     for (uint32_t i = 0; i < m->period.lives.n; i++) {
-        if (m->period.lives.items[i].persistent && np_rng_below(rng, 2)) {
-            at += np_rng_below(rng, 3) * 7 * ALIGNMENT;
-            m->fixed[i] = at;
-            at += bytes_of(m, i);
+        n_pages += bytes_of(m, i) / page + 1;
+    }
+    pages = m->pages = calloc(n_pages, sizeof *m->pages);
+    ASSERT_TRUE(pages != NULL);
+    m->page = page;
+    for (uint32_t i = 0; i < m->period.lives.n; i++) {
+        uint64_t n = (bytes_of(m, i) + page - 1) / page;
+        bool scattered = np_rng_below(rng, 2);
+        if (!m->period.lives.items[i].persistent || np_rng_below(rng, 2)) {
+            continue;
         }
+        if (n < 2000) {
+            m->homes[i].pages = pages;
+        }
+        for (uint64_t k = 0; k < n && n < 2000; k++) {
+            at += scattered && np_rng_below(rng, 4) == 0;
+            *pages++ = at++;
+        }
+        at += (uint32_t)np_rng_below(rng, 3);
     }
 }
 
@@ -173,8 +190,11 @@ static void check_places(const made *m, const np_layout *layout, uint64_t page)
                 ASSERT_EQ(placed->at, at);
                 ASSERT_GT(placed->bytes, 0);
                 ASSERT_EQ(placed->offset % ALIGNMENT, 0);
-                if (m->fixed[life] != NEAP_NO_OFFSET) {
-                    ASSERT_EQ(placed->offset, m->fixed[life] + at);
+                if (m->homes[life].pages) {
+                    for (uint64_t k = 0; k < placed->bytes; k += ALIGNMENT) {
+                        ASSERT_EQ(placed->offset + k, m->homes[life].pages[(at + k) / m->page] * m->page +
+                                                          (at + k) % m->page);
+                    }
                 } else if (leaves) {
                     ASSERT_EQ(placed->at % page, 0);
                     ASSERT_EQ(placed->offset % page, 0);
@@ -301,11 +321,11 @@ static void layouts_are_right(void **state)
         uint64_t without;
         made m;
         make(&m, &options, round % 4 != 0); /* a timeline that is not held has absences too */
-        if (round % 2) {
-            choose_fixed(&m, &rng);
-        }
-        place.fixed = round % 2 ? m.fixed : NULL;
         place.page = (uint64_t)ALIGNMENT << np_rng_below(&rng, 11);
+        if (round % 2) {
+            choose_homes(&m, &rng, place.page);
+        }
+        place.homes = round % 2 ? m.homes : NULL;
         without = place_and_check(&m, &place);
         choose_swaps(&m, &rng, place.page);
         n_lower += place_and_check(&m, &place) < without;
@@ -386,13 +406,14 @@ static void nonsense_is_refused(void **state)
     (void)state;
     make(&m, &options, true);
     place.held = true;
-    place.fixed = m.fixed;
+    place.homes = m.homes;
     for (uint32_t i = 0; i < m.period.lives.n; i++) {
-        bool persistent = m.period.lives.items[i].persistent;
-        m.fixed[i] = persistent ? 100 : 0; /* no multiple of the alignment, or not to be fixed */
-        ASSERT_STATUS(NEAP_BAD_ARGUMENT,
-                      np_place_swaps(&m.timeline, m.simulator, NULL, 0, &place, &error, &result, &layout));
-        m.fixed[i] = NEAP_NO_OFFSET;
+        if (!m.period.lives.items[i].persistent) { /* it cannot stand anywhere already */
+            m.homes[i].is_outside = true;
+            ASSERT_STATUS(NEAP_BAD_ARGUMENT,
+                          np_place_swaps(&m.timeline, m.simulator, NULL, 0, &place, &error, &result, &layout));
+            m.homes[i].is_outside = false;
+        }
     }
     ASSERT_TRUE(layout.memory == NULL);
     unmake(&m);
@@ -402,7 +423,7 @@ static neap_status place_within(const neap_memory *memory, void *user)
 {
     made *m = user;
     np_timeline timeline = m->timeline;
-    np_place_options options = {.seconds = 0.001, .page = 4096, .n_threads = 1, .held = true, .fixed = m->fixed};
+    np_place_options options = {.seconds = 0.001, .page = 4096, .n_threads = 1, .held = true, .homes = m->homes};
     np_place_result result;
     np_layout layout = {0};
     neap_error error;
@@ -421,7 +442,7 @@ static void fails_without_memory(void **state)
     made m;
     (void)state;
     make(&m, &options, true);
-    choose_fixed(&m, &rng);
+    choose_homes(&m, &rng, 4096);
     choose_swaps(&m, &rng, 1 << 19);
     m.n = m.n < 12 ? m.n : 12;
     ASSERT_OK(np_simulate(m.simulator, UINT64_MAX, m.swaps, m.n, &simulation));

@@ -1,0 +1,141 @@
+/* start.c: where an iteration begins, and which one is to come.
+ *
+ * A start is known by its first event and the blocks that are live; and, where other blocks are live too, by the events
+ * before it. Among several patterns the one is expected that came after the longest run of iterations like the last. */
+#include "run/manager.h"
+
+/* ---- is this a start? ---- */
+
+static bool begins_with(const np_pattern *pattern, neap_event_kind kind, uint64_t key)
+{
+    return pattern->program.events.items[0].kind == kind && np_pattern_key(pattern, 0) == key;
+}
+
+/* Were the last recorded events the last of the pattern? */
+static bool ends_with(const neap_device *m, const np_pattern *pattern)
+{
+    uint32_t length = (uint32_t)pattern->program.events.n;
+    if (!m->recorder.trace || pattern->n_tail == 0 || pattern->n_tail > length ||
+        m->recorder.n_events < pattern->n_tail) {
+        return false;
+    }
+    for (uint32_t i = 1; i <= pattern->n_tail; i++) {
+        neap_event_kind kind = (neap_event_kind)pattern->program.events.items[length - i].kind;
+        if (m->recorder.recent[(m->recorder.n_events - i) % NP_RECENT_KEYS] !=
+            np_pattern_hash(0, kind, np_pattern_key(pattern, length - i))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Blocks that are no part of what lives at the start, and were not there at an earlier one. After np_cast. */
+static bool has_strangers(const neap_device *m)
+{
+    for (const neap_block *block = m->live; block; block = block->next) {
+        if (!block->is_standing && !block->is_extra && block->kind != NP_BLOCK_SMALL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- which pattern comes next ---- */
+
+/* What followed, the last time, on the longest run of iterations like the ones just seen. */
+static uint32_t predict(const neap_device *m)
+{
+    enum { LONGEST = 16 };
+    uint32_t n = m->n_history;
+    uint32_t best = 0;
+    uint32_t best_length = 0;
+    for (uint32_t at = n; at-- > 1;) { /* history[at] would be the one to come */
+        uint32_t length = 0;
+        while (length < LONGEST && length < at && m->history[at - 1 - length] == m->history[n - 1 - length]) {
+            length++;
+        }
+        if (length > best_length) {
+            best = m->history[at];
+            best_length = length;
+        }
+    }
+    return best_length > 0 && best < m->patterns.n ? best : (uint32_t)m->patterns.n;
+}
+
+void np_history_add(neap_device *m, const np_pattern *pattern)
+{
+    uint32_t kind = 0;
+    while (kind < m->patterns.n && m->patterns.items[kind] != pattern) {
+        kind++;
+    }
+    if (m->n_history == NP_HISTORY) {
+        for (uint32_t i = 1; i < NP_HISTORY; i++) {
+            m->history[i - 1] = m->history[i];
+        }
+        m->n_history--;
+    }
+    m->history[m->n_history++] = (uint8_t)(kind < m->patterns.n ? kind : UINT8_MAX);
+}
+
+/* Is the event the first of the pattern, and are the blocks what they are at its start? */
+static bool is_start(neap_device *m, np_pattern *pattern, neap_event_kind kind, uint64_t key)
+{
+    return begins_with(pattern, kind, key) && np_cast(m, pattern) && (ends_with(m, pattern) || !has_strangers(m));
+}
+
+/* Enters the pattern that is expected, or else another, latest first. */
+static bool start_any(neap_device *m, neap_event_kind kind, uint64_t key)
+{
+    size_t first = m->patterns.n;
+    uint32_t expected;
+    while (first > 0 && !is_start(m, m->patterns.items[first - 1], kind, key)) {
+        first--;
+    }
+    if (first == 0) {
+        return false;
+    }
+    np_unknown_note(m);
+    expected = predict(m);
+    if (expected < m->patterns.n && is_start(m, m->patterns.items[expected], kind, key) &&
+        np_enter(m, m->patterns.items[expected])) {
+        return true;
+    }
+    for (size_t i = first; i-- > 0;) {
+        if (i != expected && is_start(m, m->patterns.items[i], kind, key) && np_enter(m, m->patterns.items[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key)
+{
+    if (m->patterns.n > 0) {
+        (void)start_any(m, kind, key);
+    }
+}
+
+void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key)
+{
+    np_pattern *pattern = m->pattern;
+    uint32_t expected = m->patterns.n > 1 ? predict(m) : 0;
+    bool stay = expected >= m->patterns.n || m->patterns.items[expected] == pattern;
+    bool is_switch = stay && np_refine_wants_switch(m);
+    m->cursor = 0;
+    if (stay && !is_switch && begins_with(pattern, kind, key)) {
+        return;
+    }
+    np_settle(m); /* another one, or none */
+    if (is_switch) {
+        pattern = np_refine_switch(m);
+        if (begins_with(pattern, kind, key) && np_enter(m, pattern)) {
+            return;
+        }
+    }
+    if (!start_any(m, kind, key)) {
+        np_leave_note(m, kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_MALLOC
+                         : kind == NEAP_EVENT_FREE ? NEAP_DEPARTURE_FREE
+                                                   : NEAP_DEPARTURE_EXEC,
+                      "at the start of an iteration");
+    }
+}
