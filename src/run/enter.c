@@ -263,6 +263,9 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
         set_flat_addresses(m, pattern);
         status = map_planned(m, pattern);
     }
+    if (status == NEAP_OK) {
+        status = np_room_take(m, 0, NULL); /* what else is held must fit beside the arena */
+    }
     return status == NEAP_OK ? map_persistent(m, pattern) : status;
 }
 

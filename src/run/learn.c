@@ -222,19 +222,26 @@ static neap_status plan_within(study *s)
     return status;
 }
 
+static void tell(const np_lesson *lesson, np_phase phase)
+{
+    if (lesson->phase) {
+        atomic_store(lesson->phase, (int)phase);
+    }
+}
+
 static neap_status plan(study *s)
 {
     np_lesson *lesson = s->lesson;
     neap_status status = find_limit(s);
     if (status == NEAP_OK) {
-        atomic_store(&lesson->phase, 2);
+        tell(lesson, NP_PHASE_PLACES);
         status = np_plan_pool(&s->planner, lesson->seconds * POOL_SHARE, &s->judged);
     }
     if (status == NEAP_OK && lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
         s->judged.place.footprint > arena_limit(lesson, lesson->limit_used)) {
-        atomic_store(&lesson->phase, 1);
+        tell(lesson, NP_PHASE_SWAPS);
         status = plan_within(s);
-        atomic_store(&lesson->phase, 2);
+        tell(lesson, NP_PHASE_PLACES);
     }
     return status;
 }
@@ -376,8 +383,10 @@ neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
         }
         learner->is_started = true;
     }
+    lesson->phase = &learner->phase;
     (void)pthread_mutex_lock(&learner->lock);
     learner->lesson = lesson;
+    atomic_store(&learner->phase, (int)NP_PHASE_PLACES);
     atomic_store(&learner->is_busy, true);
     (void)pthread_cond_broadcast(&learner->changed);
     (void)pthread_mutex_unlock(&learner->lock);

@@ -17,6 +17,8 @@ typedef struct np_resident {
     bool is_outside;     /* it is kept outside of the arena */
 } np_resident;
 
+typedef enum np_phase { NP_PHASE_NONE, NP_PHASE_SWAPS, NP_PHASE_PLACES } np_phase;
+
 typedef struct np_lesson {
     const neap_memory *memory;
 
@@ -48,7 +50,7 @@ typedef struct np_lesson {
     uint64_t limit_used;          /* bytes, for arena and all; 0: none. Higher than asked for where it had to be */
     bool limit_was_raised;
     uint64_t load_min;
-    atomic_int phase;             /* 0: not begun, 1: swaps, 2: places */
+    atomic_int *phase;            /* NULL, or told what is being planned: np_phase */
 } np_lesson;
 
 void np_lesson_learn(np_lesson *lesson);
@@ -65,6 +67,7 @@ typedef struct np_learner {
     np_lesson *learned;    /* to be taken */
     atomic_bool has_news;  /* `learned` is there */
     atomic_bool is_busy;
+    atomic_int phase;      /* np_phase of the lesson under way */
 } np_learner;
 
 /* The thread begins with the first lesson. */

@@ -12,6 +12,8 @@
 
 enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
 
+#define FIRST_PAUSE_NS ((uint64_t)250000000) /* before planning is tried again, doubled each time it fails */
+
 const char *neap_state_name(neap_state state)
 {
     static const char *const names[] = {
@@ -308,6 +310,7 @@ static void take_lesson(neap_device *m, np_lesson *lesson)
         lesson->trace = NULL;
     } else if (status != NEAP_OK) {
         m->n_failed_plans++;
+        m->plan_not_before_ns = np_clock_ns() + (FIRST_PAUSE_NS << (m->n_failed_plans < 7 ? m->n_failed_plans : 7));
         np_log(m, NEAP_LOG_WARN, "no plan: %s", lesson->error.text[0] ? lesson->error.text : neap_status_message(status));
     } else {
         set_limit(m, lesson);
@@ -315,6 +318,7 @@ static void take_lesson(neap_device *m, np_lesson *lesson)
         pattern->is_disturbed = lesson->is_disturbed;
         lesson->trace = NULL;
         m->is_saved = false;
+        m->n_failed_plans = 0;
         add_pattern(m, pattern);
         np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %.2f %% overhead",
                pattern->program.events.n, (unsigned long long)pattern->program.footprint,
@@ -356,16 +360,17 @@ static void look_for_pattern(neap_device *m)
     if (m->recorder.n_events % CHECK_EVERY != 0) {
         return;
     }
-    if (np_recorder_is_ready(&m->recorder, &seen) && !is_busy && !has_fresh_plan(m)) {
+    if (np_recorder_is_ready(&m->recorder, &seen) && !is_busy && !has_fresh_plan(m) &&
+        np_clock_ns() >= m->plan_not_before_ns) {
         plan_recorded(m);
         is_busy = true;
     }
     if (m->state != NEAP_STATE_LEAVE) {
-        int phase = is_busy && m->learner.lesson ? 1 : 0;
-        m->state = phase                 ? NEAP_STATE_PLAN_SWAPS
-                   : m->patterns.n > 0 ? NEAP_STATE_PLAN_POOL
-                   : seen              ? NEAP_STATE_DETECT
-                                       : NEAP_STATE_OBSERVE;
+        bool is_choosing = is_busy && atomic_load(&m->learner.phase) == NP_PHASE_SWAPS;
+        m->state = is_choosing                    ? NEAP_STATE_PLAN_SWAPS
+                   : is_busy || m->patterns.n > 0 ? NEAP_STATE_PLAN_POOL
+                   : seen                         ? NEAP_STATE_DETECT
+                                                  : NEAP_STATE_OBSERVE;
     }
 }
 

@@ -81,7 +81,8 @@ struct neap_device {
     np_array(np_touch) touches; /* scratch */
     np_array(neap_use) uses;    /* scratch */
     uint64_t n_unrecorded;      /* events since the recording was given up */
-    uint32_t n_failed_plans;
+    uint32_t n_failed_plans;    /* in a row */
+    uint64_t plan_not_before_ns;
     bool is_saved;              /* the plan cache has the plans as they are */
 
     neap_stats stats; /* counters; what can be computed is filled in on request */

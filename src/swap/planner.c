@@ -11,6 +11,8 @@
 enum { PARTS = 200, FILL_TRIALS = 8, MAX_LOWERINGS = 24, MAX_RAISINGS = 24, BISECTIONS = 6 };
 
 #define PLACE_SECONDS 0.15
+#define PLACE_SHARE 0.25
+#define MIN_PLACE_SECONDS 0.002
 #define QUICK_PLACE_SECONDS 0.01 /* for the paper's scores, which are there to compare with */
 
 void np_judged_free(np_judged *judged, const neap_memory *memory)
@@ -45,9 +47,17 @@ static np_place_options place_options(const np_planner *planner, double seconds,
                               .homes = planner->homes};
 }
 
+/* What one placement may take, of the time that is left. */
+static double time_share(const np_planner *planner, double seconds)
+{
+    uint64_t now = np_clock_ns();
+    double share = now < planner->deadline_ns ? 1e-9 * (double)(planner->deadline_ns - now) * PLACE_SHARE : 0;
+    return share < MIN_PLACE_SECONDS ? MIN_PLACE_SECONDS : share < seconds ? share : seconds;
+}
+
 static neap_status place(np_planner *planner, double seconds, uint64_t goal, np_judged *judged)
 {
-    np_place_options options = place_options(planner, seconds, goal);
+    np_place_options options = place_options(planner, time_share(planner, seconds), goal);
     np_layout_free(&judged->layout);
     return np_place_swaps(planner->timeline, planner->simulator, judged->swaps.items, (uint32_t)judged->swaps.n,
                           &options, planner->error, &judged->place, planner->held ? &judged->layout : NULL);
