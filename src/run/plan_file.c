@@ -269,6 +269,9 @@ neap_status np_plan_file_parse(const void *bytes, size_t n_bytes, const char *na
     if (n > NP_PLAN_MAX_PATTERNS || n > capacity) {
         return refuse(error, name, "it has too many patterns");
     }
+    if (limit != 0 && (limit < expected->page_bytes || limit / expected->page_bytes >= UINT32_MAX)) {
+        return refuse(error, name, "its limit is out of range");
+    }
     status = get_patterns(&r, name, expected, memory, error, made, (size_t)n);
     if (status == NEAP_OK) {
         memcpy(patterns, made, (size_t)n * sizeof *made);

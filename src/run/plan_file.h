@@ -56,7 +56,8 @@ neap_status np_plan_file_name(const np_plan_origin *origin, const char *folder, 
 /* ---- files: plan_file.c ---- */
 
 /* Puts the patterns where the path says, in place of what was there. Its folder is made where it is missing (not the
- * folders above). `limit_used`: what the plans keep to, in bytes, 0: no limit. NEAP_IO: nothing was changed or left
+ * folders above). `limit_used`: what the plans keep to, in bytes, a page at
+ * least; 0: no limit. NEAP_IO: nothing was changed or left
  * behind, and `error` says why. Several processes may save to the same path: the last one's file is there in the end. */
 neap_status np_plan_file_save(const char *path, const np_plan_origin *origin, uint64_t limit_used,
                               const np_pattern *const *patterns, size_t n_patterns, const neap_memory *memory,

@@ -6,8 +6,8 @@
  *
  *   - The arena and every block fit in the device's pages; streams exist.
  *   - A malloc or free that has a life is that life's own.
- *   - A block in several pieces, or one that is swapped, stands in whole pages; so does a persistent one, and only if it
- *     has pages of its own. All others stand in one piece.
+ *   - A block in several pieces, or one that is swapped, stands in whole pages, and takes no turns; so does a persistent
+ *     one, and only if it has pages of its own. All others stand in one piece.
  *   - What leaves are whole pages of the block, all of them inside it.
  *
  * And the check itself, which is for honest programs, must come to an end soon. */
@@ -96,7 +96,7 @@ static bool is_placed_well(const fitting *f, uint32_t index)
 {
     const np_program_life *life = &f->program->lives.items[index];
     uint64_t most;
-    if (life->n_places > MAX_PLACES || life->bytes > f->device_bytes ||
+    if (life->n_places > MAX_PLACES || (life->n_places > 1 && life->n_placed > 1) || life->bytes > f->device_bytes ||
         !np_round_up(life->bytes, f->device->page_bytes, &most)) {
         return false;
     }

@@ -119,7 +119,7 @@ static neap_status get_places(reading *g, np_program_life *life)
 
 static neap_status get_lives(reading *g)
 {
-    size_t n_lives = np_plan_get_count(g->r, 8);
+    size_t n_lives = np_plan_get_count(g->r, 7);
     neap_status status = NEAP_OK;
     for (size_t i = 0; i < n_lives && !g->r->is_bad && status == NEAP_OK; i++) {
         np_program_life life = {.bytes = np_plan_get_number(g->r)};
@@ -288,10 +288,8 @@ neap_status np_plan_get_pattern(np_plan_reader *r, const np_plan_origin *device,
     status = get_all(&g);
     status = status == NEAP_OK ? check(&g, device, error) : np_fail_memory(error);
     if (status == NEAP_OK) {
-        np_pattern_facts facts = {.exec_ns = g.exec_ns.items,
-                                  .name_at = g.name_at.items,
-                                  .names = g.names.items,
-                                  .names_bytes = g.names.n};
+        np_pattern_facts facts = {
+            .exec_ns = g.exec_ns.items, .name_at = g.name_at.items, .names = g.names.items, .names_bytes = g.names.n};
         status = np_pattern_create(&g.program, &facts, g.memory, pattern);
         status = status == NEAP_OK ? NEAP_OK : np_fail_memory(error);
     } else {

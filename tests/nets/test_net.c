@@ -136,7 +136,7 @@ static void check_gradients(const char *name, size_t width, size_t every)
     net->learning_rate = 0; /* the weights stay; */
     net->momentum = 0;      /* the velocity becomes the gradient itself */
     net->weight_decay = 0;
-    for (size_t i = 0; i < net->n_parameters; i += TEST_SANITIZED ? 4 * every : every) {
+    for (size_t i = 0; i < net->n_parameters; i += TEST_SANITIZED ? 12 * every : every) {
         net->step = 0;
         (void)step(net);
         check_parameter(net, i);
@@ -169,7 +169,7 @@ static void check_learns(const char *name)
 {
     enum { STEPS = 40, FEW = 5 };
     neap_device *device = open_device("cpu", &plain);
-    nets *net = create(device, name, 16, 8, 1);
+    nets *net = create(device, name, 16, 4, 1);
     double first = 0;
     double last = 0;
     for (int i = 0; i < STEPS; i++) {

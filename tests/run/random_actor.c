@@ -269,7 +269,7 @@ static void do_exec(actor *a, const step *s)
             uses[n++] = (shadow_use){block, kind};
         }
     }
-    if (a->shared && chance(&a->rng, 50)) {
+    if (a->has_shared && chance(&a->rng, 50)) {
         uses[n++] = (shadow_use){&a->shared[np_rng_below(&a->rng, ACTOR_SHARED)], SHADOW_READ};
     }
     exec(a, s->name, s->stream, s->duration_ns, uses, n);

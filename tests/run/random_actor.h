@@ -48,7 +48,8 @@ typedef struct actor {
     uint32_t n_kept;
     actor_late late[ACTOR_LATE];
     uint32_t n_late;
-    shadow_block *shared; /* [ACTOR_SHARED], or NULL: read by all actors, written by none */
+    shadow_block shared[ACTOR_SHARED]; /* its own notes of blocks that all actors read and none writes */
+    bool has_shared;
     uint64_t n_full;
     uint64_t n_failed;
     uint32_t iteration;

@@ -139,7 +139,8 @@ static void run_actors(program *p)
         actor *a = &p->actors[i];
         a->device = p->device;
         a->report = &p->report;
-        a->shared = n > 1 ? p->shared : NULL;
+        a->has_shared = n > 1;
+        memcpy(a->shared, p->shared, sizeof a->shared);
         shadow_streams_init(&a->streams, p->device, &p->report, p->settings->n_streams, 1 + (i << 20));
         if (p->faulty) {
             a->streams.retry = retry_always;

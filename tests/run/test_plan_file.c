@@ -91,11 +91,11 @@ static void assert_round_trip(const char *path, const np_plan_origin *origin, np
     size_t n_again = 0;
     uint64_t limit = 0;
     neap_error error;
-    ASSERT_OK(np_plan_file_save(path, origin, 12345, (const np_pattern *const *)patterns, n, NULL, &error));
+    ASSERT_OK(np_plan_file_save(path, origin, 1 << 30, (const np_pattern *const *)patterns, n, NULL, &error));
     ASSERT_STR_EQ(error.text, "");
     (void)np_plan_file_load(path, origin, NULL, &error, &limit, again, CAPACITY, &n_again);
     ASSERT_STR_EQ(error.text, "");
-    ASSERT_EQ(limit, 12345);
+    ASSERT_EQ(limit, 1 << 30);
     ASSERT_EQ(n_again, n);
     for (size_t i = 0; i < n; i++) {
         ASSERT_TRUE(np_pattern_is_valid(again[i]));
@@ -596,6 +596,34 @@ static void test_too_many(void **state)
     np_pattern_free(pattern);
 }
 
+/* The manager counts it in pages: one at the least, and fewer than 2^32 - 1. */
+static void test_limits(void **state)
+{
+    static const struct {
+        uint64_t limit;
+        neap_status status;
+    } cases[] = {
+        {0, NEAP_OK},
+        {1, NEAP_BAD_INPUT},
+        {LEARNED_PAGE - 1, NEAP_BAD_INPUT},
+        {LEARNED_PAGE, NEAP_OK},
+        {LEARNED_PAGE * (uint64_t)UINT32_MAX - 1, NEAP_OK},
+        {LEARNED_PAGE * (uint64_t)UINT32_MAX, NEAP_BAD_INPUT},
+        {UINT64_MAX, NEAP_BAD_INPUT},
+    };
+    np_plan_origin origin = learned_origin(LEARNED_PAGE);
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    test_temp_path(path, "limit.neap-plan");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        neap_error error;
+        ASSERT_OK(np_plan_file_save(path, &origin, cases[i].limit, NULL, 0, NULL, &error));
+        ASSERT_STATUS(cases[i].status, try_load(path, &origin, &error));
+        ASSERT_EQ(error.text[0] != '\0', cases[i].status != NEAP_OK);
+    }
+    ASSERT_EQ(unlink(path), 0);
+}
+
 /* ---------------------------------------------------------------- no memory ---- */
 
 typedef struct memory_case {
@@ -609,7 +637,7 @@ static neap_status save_action(const neap_memory *memory, void *user)
     const memory_case *c = user;
     neap_error error;
     neap_status status =
-        np_plan_file_save(c->path, &c->origin, 1, (const np_pattern *const *)c->patterns, 2, memory, &error);
+        np_plan_file_save(c->path, &c->origin, 4096, (const np_pattern *const *)c->patterns, 2, memory, &error);
     if (status == NEAP_NO_MEMORY) {
         ASSERT_NE(access(c->path, F_OK), 0);
         ASSERT_STR_EQ(error.text, neap_status_message(NEAP_NO_MEMORY));
@@ -647,7 +675,7 @@ static void test_no_memory(void **state)
     c.patterns[0] = learn_random_pattern(&seed);
     c.patterns[1] = learn_random_pattern(&seed);
     ASSERT_GT(test_memory_fail_each(save_action, &c), 10);
-    ASSERT_OK(np_plan_file_save(path, &c.origin, 1, (const np_pattern *const *)c.patterns, 2, NULL, NULL));
+    ASSERT_OK(np_plan_file_save(path, &c.origin, 4096, (const np_pattern *const *)c.patterns, 2, NULL, NULL));
     ASSERT_GT(test_memory_fail_each(load_action, &c), 50);
     ASSERT_EQ(unlink(path), 0);
     np_pattern_free(c.patterns[0]);
@@ -663,7 +691,8 @@ int main(void)
         cmocka_unit_test(test_cut_short),       cmocka_unit_test(test_flipped_bytes),
         cmocka_unit_test(test_folders),         cmocka_unit_test(test_unwritable_folder),
         cmocka_unit_test(test_full_disk),       cmocka_unit_test(test_many_writers),
-        cmocka_unit_test(test_too_many),        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_too_many),        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -163,16 +163,18 @@ static bool odd_view(np_pattern *pattern, np_plan_origin *device)
     return true;
 }
 
-/* A block without swaps has one address: it cannot be in two pieces. */
-static bool flat_in_pieces(np_pattern *pattern, np_plan_origin *device)
+/* The blocks that take turns each have an address in the arena: they cannot be in pieces. */
+static bool turns_in_pieces(np_pattern *pattern, np_plan_origin *device)
 {
     np_program_life *life = find_life(pattern, false, true, true);
     (void)device;
-    if (!life || life->n_placed == 1) {
+    if (!life || life->n_placed < 2) {
         return false;
     }
+    life->n_places = 2;
+    life->n_placed /= 2;
     life->swapped = false;
-    return true;
+    return life->n_placed > 1;
 }
 
 static bool part_of_a_page(np_pattern *pattern, np_plan_origin *device)
@@ -212,7 +214,7 @@ static const struct {
     {block_too_large, "does not fit its place"},
     {odd_offset, "does not fit its place"},
     {odd_view, "does not fit its place"},
-    {flat_in_pieces, "does not fit its place"},
+    {turns_in_pieces, "does not fit its place"},
     {part_of_a_page, "is not of whole pages"},
     {part_of_the_last_page, "is not of whole pages"},
 };
