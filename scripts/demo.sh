@@ -18,9 +18,10 @@ say "VGG-16 is trained three times from the same seed, on this machine's CPU: ab
 run train vgg16 --compare --iters 16
 cat << END
 
-Plain allocation gives every block pages of its own. SmartPool watched a few iterations, planned, and placed every block of
-the later ones: it holds what is alive at once, and hardly more. AutoSwap holds less than that: blocks that nothing needs
-for a while are on the host, and back before they are needed. What was learned is the same to the last bit.
+Plain allocation is a malloc and a free for every block: it holds what is alive at once, the load, but a free waits for the
+work under way. SmartPool watched a few iterations, planned, and serves every block of the later ones from one arena that
+is hardly larger than the load. AutoSwap holds less than that: blocks that nothing needs for a while are on the host, and
+back before they are needed. What was learned is the same to the last bit.
 END
 
 say "The same on a recording of PyTorch, VGG-16 at batch 100, every allocation and every kernel of four steps:"

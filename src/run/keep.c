@@ -2,13 +2,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/status.h"
 #include "run/manager.h"
 #include "run/plan_file.h"
 
-static neap_status find_path(const neap_device *m, np_plan_origin *origin, neap_error *error,
+static neap_status find_path(neap_device *m, np_plan_origin *origin, neap_error *error,
                              char path[NP_PLAN_PATH_BYTES])
 {
-    neap_status status = np_plan_origin_make(m->device, &m->options, NULL, error, origin);
+    neap_link link;
+    neap_status status = m->device->api->link(m->device, &link);
+    if (status == NEAP_OK) {
+        status = np_plan_origin_make(m->device, &m->options, &link, error, origin);
+    }
     return status == NEAP_OK ? np_plan_file_name(origin, m->options.plan_cache, error, path) : status;
 }
 
@@ -36,6 +41,7 @@ void np_plans_load(neap_device *m)
         while (n > 0) {
             np_pattern_free(patterns[--n]);
         }
+        (void)np_fail_memory(&error);
     }
     for (size_t i = 0; i < n && status == NEAP_OK; i++) {
         m->patterns.items[m->patterns.n++] = patterns[i];

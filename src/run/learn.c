@@ -97,7 +97,7 @@ static int compare_residents(const void *left, const void *right)
 static const np_resident *resident_of(const np_lesson *lesson, uint64_t id)
 {
     np_resident key = {.id = id};
-    return bsearch(&key, lesson->residents.items, lesson->residents.n, sizeof key, compare_residents);
+    return lesson->residents.n == 0 ? NULL : bsearch(&key, lesson->residents.items, lesson->residents.n, sizeof key, compare_residents);
 }
 
 /* What is known of the persistent blocks. One that is no resident any more has gone, and with it the pattern. */
@@ -162,6 +162,7 @@ static neap_status set_up(study *s)
                               .n_threads = lesson->n_threads,
                               .deadline_ns = s->begin_ns + (uint64_t)(lesson->seconds * 1e9),
                               .held = true,
+                              .is_stopping = lesson->is_stopping,
                               .homes = s->homes,
                               .error = &lesson->error};
     return s->timeline.n_execs > 0
@@ -288,7 +289,9 @@ void np_lesson_learn(np_lesson *lesson)
 {
     study s = {.lesson = lesson, .begin_ns = np_clock_ns()};
     neap_status status;
-    qsort(lesson->residents.items, lesson->residents.n, sizeof *lesson->residents.items, compare_residents);
+    if (lesson->residents.n > 0) {
+        qsort(lesson->residents.items, lesson->residents.n, sizeof *lesson->residents.items, compare_residents);
+    }
     status = find_period(&s);
     if (status == NEAP_OK) {
         status = settle_homes(&s);
@@ -323,7 +326,7 @@ static void *work(void *user)
 {
     np_learner *learner = user;
     (void)pthread_mutex_lock(&learner->lock);
-    while (!learner->is_stopping) {
+    while (!atomic_load(&learner->is_stopping)) {
         np_lesson *lesson = learner->lesson;
         if (!lesson) {
             (void)pthread_cond_wait(&learner->changed, &learner->lock);
@@ -357,7 +360,7 @@ void np_learner_free(np_learner *learner)
 {
     if (learner->is_started) {
         (void)pthread_mutex_lock(&learner->lock);
-        learner->is_stopping = true;
+        atomic_store(&learner->is_stopping, true);
         (void)pthread_cond_broadcast(&learner->changed);
         (void)pthread_mutex_unlock(&learner->lock);
         (void)pthread_join(learner->thread, NULL);
@@ -384,6 +387,7 @@ neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
         learner->is_started = true;
     }
     lesson->phase = &learner->phase;
+    lesson->is_stopping = &learner->is_stopping;
     (void)pthread_mutex_lock(&learner->lock);
     learner->lesson = lesson;
     atomic_store(&learner->phase, (int)NP_PHASE_PLACES);

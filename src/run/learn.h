@@ -51,6 +51,7 @@ typedef struct np_lesson {
     bool limit_was_raised;
     uint64_t load_min;
     atomic_int *phase;            /* NULL, or told what is being planned: np_phase */
+    const atomic_bool *is_stopping; /* NULL, or true: come to an end */
 } np_lesson;
 
 void np_lesson_learn(np_lesson *lesson);
@@ -61,7 +62,7 @@ typedef struct np_learner {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool is_started;
-    bool is_stopping;
+    atomic_bool is_stopping;
     bool learns_at_once;   /* in the caller, without a thread: for tests that must not depend on time */
     np_lesson *lesson;     /* to be learned, or being learned */
     np_lesson *learned;    /* to be taken */

@@ -192,7 +192,7 @@ static neap_status get_exec(reading *g, np_program_event *event)
 {
     const known_name *known;
     uint32_t name = np_plan_get_below(g->r, g->known.n);
-    if (g->r->is_bad) {
+    if (g->r->is_bad || name >= g->known.n) {
         return NEAP_OK;
     }
     known = &g->known.items[name];
@@ -212,7 +212,7 @@ static void get_subject(reading *g, np_program_event *event)
     event->subject = subject == 0 ? NP_NO_LIFE : subject - 1;
     if (subject == 0) {
         event->key = np_plan_get_number(g->r);
-    } else if (event->kind == NEAP_EVENT_MALLOC) {
+    } else if (event->kind == NEAP_EVENT_MALLOC && subject <= g->program.lives.n) {
         event->key = g->program.lives.items[subject - 1].bytes;
     }
 }

@@ -131,8 +131,8 @@ static neap_status add_trip(np_making *m, const np_swap *swaps, uint32_t n_swaps
 /* Trips of one life are few: put in order one by one. */
 static void sort_trips(np_making *m, uint32_t life)
 {
-    uint32_t *trips = &m->trip_of.items[m->trip_at.items[life]];
     uint32_t n = m->trip_at.items[life + 1] - m->trip_at.items[life];
+    uint32_t *trips = n > 0 ? &m->trip_of.items[m->trip_at.items[life]] : NULL;
     for (uint32_t i = 1; i < n; i++) {
         uint32_t moved = trips[i];
         uint32_t k = i;

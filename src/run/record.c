@@ -168,6 +168,17 @@ void np_recorder_add_exec(np_recorder *recorder, const char *name, unsigned stre
     note(recorder, status, NEAP_EVENT_EXEC, np_program_name_key(name, name_bytes));
 }
 
+static bool has_malloc(const np_recorder *recorder, uint32_t n_last)
+{
+    const neap_trace *trace = recorder->trace;
+    for (size_t i = trace->events.n - n_last; i < trace->events.n; i++) {
+        if (trace->events.items[i].kind == NEAP_EVENT_MALLOC) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool np_recorder_is_ready(const np_recorder *recorder, bool *seen)
 {
     np_run run;
@@ -177,6 +188,9 @@ bool np_recorder_is_ready(const np_recorder *recorder, bool *seen)
         return false;
     }
     n_periods = (run.end - run.begin) / run.period;
+    if (run.period < SHORT_PERIOD && !has_malloc(recorder, run.period)) {
+        return false; /* a loop over blocks, not an iteration */
+    }
     if (n_periods >= SURE_PERIODS && run.period >= SHORT_PERIOD) {
         return true;
     }

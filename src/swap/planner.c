@@ -32,7 +32,7 @@ static uint64_t highest_need(const np_timeline *timeline)
 
 static bool is_late(const np_planner *planner)
 {
-    return np_clock_ns() > planner->deadline_ns;
+    return np_clock_ns() > planner->deadline_ns || (planner->is_stopping && atomic_load(planner->is_stopping));
 }
 
 static np_place_options place_options(const np_planner *planner, double seconds, uint64_t goal)
@@ -51,7 +51,7 @@ static np_place_options place_options(const np_planner *planner, double seconds,
 static double time_share(const np_planner *planner, double seconds)
 {
     uint64_t now = np_clock_ns();
-    double share = now < planner->deadline_ns ? 1e-9 * (double)(planner->deadline_ns - now) * PLACE_SHARE : 0;
+    double share = now < planner->deadline_ns && !is_late(planner) ? 1e-9 * (double)(planner->deadline_ns - now) * PLACE_SHARE : 0;
     return share < MIN_PLACE_SECONDS ? MIN_PLACE_SECONDS : share < seconds ? share : seconds;
 }
 

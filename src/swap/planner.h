@@ -5,6 +5,8 @@
 #ifndef NP_SWAP_PLANNER_H
 #define NP_SWAP_PLANNER_H
 
+#include <stdatomic.h>
+
 #include "swap/fill.h"
 #include "swap/place.h"
 
@@ -19,6 +21,7 @@ typedef struct np_planner {
     uint64_t seed;
     unsigned n_threads;
     uint64_t deadline_ns;
+    const atomic_bool *is_stopping; /* NULL, or true: it is late */
     bool held;             /* plans have layouts */
     const np_home *homes;  /* see np_place_options */
     neap_error *error;

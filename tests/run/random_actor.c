@@ -21,9 +21,10 @@ static uint32_t between(np_rng *rng, uint32_t low, uint32_t high)
 
 static void make_policy(actor *a)
 {
-    bool is_one = a->settings->is_steady || chance(&a->rng, 45);
+    bool is_one = a->settings->is_steady || chance(&a->rng, 55);
     a->policy = is_one ? ACTOR_ONE : (actor_policy)between(&a->rng, ACTOR_ONE + 1, ACTOR_N_POLICIES - 1);
     a->n_iterations = a->policy == ACTOR_ONE ? between(&a->rng, 7, 16) : between(&a->rng, 14, 24);
+    a->n_alone = chance(&a->rng, 70) ? between(&a->rng, 4, 7) : 0;
     a->n_quiet = chance(&a->rng, 75) ? between(&a->rng, 4, 7) : 0;
     a->every = a->policy == ACTOR_FOR_GOOD ? between(&a->rng, 5, 9) : between(&a->rng, 2, 5);
     a->departure_share = a->settings->is_steady || chance(&a->rng, 20) ? 0 : between(&a->rng, 8, 45);
@@ -43,7 +44,7 @@ void actor_make(actor *a, const random_settings *settings, uint64_t seed)
                         .max_execs = chance(&a->rng, 70) ? 16 : 36,
                         .max_lives = chance(&a->rng, 60) ? 14 : LOOP_LIVES,
                         .may_be_small = chance(&a->rng, 40),
-                        .may_leak = chance(&a->rng, 10)};
+                        .may_leak = chance(&a->rng, 6)};
     for (uint32_t i = 0; i < a->n_lasting; i++) {
         a->lasting_bytes[i] = random_bytes(&a->rng, form);
     }
@@ -85,7 +86,7 @@ static bool passed(actor *a, neap_status status, const char *what)
         return true;
     }
     a->n_full += status == NEAP_DEVICE_FULL;
-    if (a->settings->faults.calls) {
+    if (a->settings->faults.calls && !a->settings->tries_again) {
         a->n_failed++;
     } else if (status != NEAP_DEVICE_FULL || !may_be_full) {
         shadow_say(a->report, "iteration %u: %s gave %s: %s", a->iteration, what, neap_status_name(status),
@@ -564,11 +565,12 @@ static void run_iteration(actor *a, const loop *l)
 static const loop *choose_loop(actor *a)
 {
     uint32_t i = a->iteration;
-    bool is_second = (a->policy == ACTOR_NOW_AND_THEN && i % a->every == a->every - 1) ||
-                     (a->policy == ACTOR_IN_TURN && i % 2 == 1) || (a->policy == ACTOR_FOR_GOOD && i >= a->every);
+    bool is_second = i >= a->n_alone && ((a->policy == ACTOR_NOW_AND_THEN && i % a->every == a->every - 1) ||
+                                         (a->policy == ACTOR_IN_TURN && i % 2 == 1) ||
+                                         (a->policy == ACTOR_FOR_GOOD && i >= a->every));
     if (a->policy == ACTOR_FOR_GOOD && i == a->every && chance(&a->rng, 70)) {
         free_slots(a, &a->loops[0]);
-        if (chance(&a->rng, 50)) { /* what lasted is replaced by others */
+        if (a->slots[0].n > 0 && chance(&a->rng, 50)) { /* what lasted is replaced by others */
             shadow_block block = take_oldest(&a->slots[0]);
             free_block(a, &block);
             if (malloc_block(a, a->lasting_bytes[0] + 4096, &block)) {

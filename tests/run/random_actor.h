@@ -5,6 +5,7 @@
 #include "run/manager.h"
 #include "run/random_loop.h"
 #include "run/random_program.h"
+#include "testing.h"
 
 enum { ACTOR_QUEUE = 5, ACTOR_KEPT = 48, ACTOR_LATE = 16, ACTOR_SHARED = 3 };
 
@@ -32,12 +33,14 @@ typedef struct actor {
     const random_settings *settings;
     neap_device *device;
     shadow_report *report;
+    test_memory *memory; /* of the library, where it is watched */
     shadow_streams streams;
     np_rng rng;
     uint32_t n_lasting;
     uint32_t n_iterations;
     actor_policy policy;
     uint32_t every;         /* of the policy */
+    uint32_t n_alone;         /* first iterations, all of the first loop */
     uint32_t n_quiet;         /* first iterations without departures */
     uint32_t departure_share; /* per cent of the iterations after them */
     loop loops[2];

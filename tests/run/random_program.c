@@ -29,9 +29,9 @@ random_settings random_settings_make(uint64_t seed)
                          .all_words = chance(&rng, 10),
                          .watches_memory = chance(&rng, 15)};
     uint64_t limits = np_rng_below(&rng, 10);
-    s.limit_share = limits < 4 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
-    s.limit_bytes_share = limits >= 4 && limits < 7 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
-    s.memory_share = chance(&rng, 15) ? 0.3 + np_rng_unit(&rng) : 0;
+    s.limit_share = limits < 3 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
+    s.limit_bytes_share = limits >= 3 && limits < 5 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
+    s.memory_share = chance(&rng, 15) ? 0.2 + np_rng_unit(&rng) : 0;
     return s;
 }
 
@@ -72,7 +72,7 @@ static neap_status open_device(program *p)
     neap_error error = {""};
     char name[120];
     neap_status status;
-    memory_bytes = memory_bytes > 64 * s->page_bytes ? memory_bytes : 64 * s->page_bytes;
+    memory_bytes = memory_bytes > 16 * s->page_bytes ? memory_bytes : 16 * s->page_bytes;
     (void)snprintf(name, sizeof name, "%s:page=%llu,memory=%llu,streams=%u,link=%s", s->is_sim ? "sim" : "cpu",
                    (unsigned long long)s->page_bytes, (unsigned long long)memory_bytes, s->n_streams,
                    s->is_sim ? "4GB/s" : "50GB/s");
@@ -87,7 +87,9 @@ static neap_status open_device(program *p)
         status = np_manager_open(p->raw, &options, &error, &p->device);
     }
     if (status != NEAP_OK) {
-        shadow_say(&p->report, "%s could not be opened: %s", name, error.text);
+        if (!s->memory_fails_at || status != NEAP_NO_MEMORY) {
+            shadow_say(&p->report, "%s could not be opened: %s", name, error.text);
+        }
         return status;
     }
     p->device->learner.learns_at_once = s->learns_at_once;
@@ -117,12 +119,18 @@ static void *run_actor(void *user)
     return NULL;
 }
 
-static neap_status retry_always(void *user, neap_status status)
+/* What failed for a fault will not always; what has no room never will. */
+static neap_status retry(void *user, neap_status status)
 {
-    uint64_t *n_failed = user;
-    (void)status;
-    (*n_failed)++;
-    return NEAP_OK;
+    actor *a = user;
+    bool is_hopeless = status == NEAP_DEVICE_FULL && a->settings->memory_share > 0;
+    a->n_failed++;
+    if (a->settings->memory_fails_at && a->n_failed >= a->settings->n_memory_fails) {
+        (void)pthread_mutex_lock(&a->memory->lock);
+        a->memory->fail_at = 0;
+        (void)pthread_mutex_unlock(&a->memory->lock);
+    }
+    return is_hopeless ? status : NEAP_OK;
 }
 
 static void run_actors(program *p)
@@ -142,9 +150,10 @@ static void run_actors(program *p)
         a->has_shared = n > 1;
         memcpy(a->shared, p->shared, sizeof a->shared);
         shadow_streams_init(&a->streams, p->device, &p->report, p->settings->n_streams, 1 + (i << 20));
-        if (p->faulty) {
-            a->streams.retry = retry_always;
-            a->streams.retry_user = &a->n_failed;
+        a->memory = &p->memory;
+        if (p->settings->tries_again) {
+            a->streams.retry = retry;
+            a->streams.retry_user = a;
         }
     }
     if (n == 1) {
@@ -198,6 +207,8 @@ void random_program_run(const random_settings *settings, random_outcome *outcome
     *outcome = (random_outcome){0};
     shadow_report_init(&p.report, settings->all_words);
     test_memory_init(&p.memory);
+    p.memory.fail_at = settings->memory_fails_at;
+    p.memory.fail_from_then = settings->n_memory_fails > 0;
     p.actors = calloc(settings->n_threads, sizeof *p.actors);
     ASSERT_TRUE(p.actors);
     for (uint32_t i = 0; i < settings->n_threads; i++) {
@@ -208,8 +219,10 @@ void random_program_run(const random_settings *settings, random_outcome *outcome
         run_actors(&p);
         judge(&p, outcome);
         neap_close(p.device);
-        check_memory(&p);
     }
+    check_memory(&p);
+    outcome->n_memory_calls = p.memory.n_calls;
+    outcome->n_memory_fails = p.memory.n_failed;
     outcome->is_good = !atomic_load(&p.report.is_bad);
     (void)snprintf(outcome->text, sizeof outcome->text, "%s", p.report.text);
     free(p.actors);

@@ -26,7 +26,10 @@ typedef struct random_settings {
     bool all_words;           /* looks at every word of every block */
     bool watches_memory;      /* the library's host memory is test_memory */
     bool is_steady;           /* no departures, and one loop */
-    faulty_plan faults;       /* calls 0: none. They begin after the first malloc */
+    faulty_plan faults;       /* calls 0: none */
+    bool tries_again;         /* where a call fails with a fault, until it does not; otherwise it goes without */
+    size_t memory_fails_at;   /* the n-th allocation of host memory fails, counted from 1; 0: none does, */
+    uint32_t n_memory_fails;  /* and so do all after it, until so many calls of the library have failed; 0: it alone */
     bool is_loud;             /* prints what it does */
 } random_settings;
 
@@ -41,7 +44,9 @@ typedef struct random_outcome {
     uint64_t n_events;
     uint64_t n_full;    /* calls that gave NEAP_DEVICE_FULL */
     uint64_t n_faults;  /* calls of the device that were made to fail */
-    uint64_t n_failed;  /* calls of the library that failed with them */
+    uint64_t n_failed;  /* calls of the library that failed with them, or with host memory */
+    size_t n_memory_calls; /* allocations of host memory, where it is watched */
+    size_t n_memory_fails; /* of them, made to fail */
 } random_outcome;
 
 random_settings random_settings_make(uint64_t seed);

@@ -173,7 +173,7 @@ neap_status shadow_wait(shadow_streams *streams, unsigned stream, unsigned other
     } while (tries_again(streams, status, &n_tries));
     if (status == NEAP_OK && stream != other) {
         for (uint32_t s = 0; s < streams->n_streams; s++) {
-            uint64_t known = streams->known[other][s];
+            uint64_t known = streams->work_knows[other][s];
             streams->known[stream][s] = known > streams->known[stream][s] ? known : streams->known[stream][s];
         }
         streams->known[stream][other] = streams->n_given[other];
@@ -202,6 +202,12 @@ neap_status shadow_sync(shadow_streams *streams)
         }
     }
     return status;
+}
+
+static void note_work(shadow_streams *streams, unsigned stream)
+{
+    streams->n_given[stream]++;
+    memcpy(streams->work_knows[stream], streams->known[stream], sizeof streams->known[stream]);
 }
 
 static void note_use(shadow_streams *streams, shadow_block *block, unsigned stream, bool writes)
@@ -301,7 +307,7 @@ neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stre
         }
         return status;
     }
-    streams->n_given[stream]++;
+    note_work(streams, stream);
     for (uint32_t i = 0; i < n_uses; i++) {
         note_use(streams, uses[i].block, stream, uses[i].kind != SHADOW_READ);
     }
@@ -329,7 +335,7 @@ neap_status shadow_host_write(shadow_streams *streams, shadow_block *block, bool
         } while (tries_again(streams, status, &n_tries));
         if (status == NEAP_OK) {
             keep_versions(block, planned.next);
-            streams->n_given[0]++;
+            note_work(streams, 0);
             note_use(streams, block, 0, true);
         }
     }
