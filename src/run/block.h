@@ -33,12 +33,12 @@ typedef enum np_block_kind {
 
 struct neap_block {
     char *address;
-    uint64_t bytes;        /* as asked for */
-    uint32_t life;         /* in the pattern that is followed now, or NP_NO_LIFE */
-    uint32_t turn;         /* which of the life's places */
-    uint32_t *home;        /* loose: NULL, or by page of its view its page in the arena, NP_NO_PAGE: none */
-    uint32_t n_home;       /* pages of it */
-    uint8_t kind;          /* np_block_kind */
+    uint64_t bytes;  /* as asked for */
+    uint32_t life;   /* in the pattern that is followed now, or NP_NO_LIFE */
+    uint32_t turn;   /* which of the life's places */
+    uint32_t *home;  /* loose: NULL, or by page of its view its page in the arena, NP_NO_PAGE: none */
+    uint32_t n_home; /* pages of it */
+    uint8_t kind;    /* np_block_kind */
     bool is_live;
     bool is_absent;        /* flat: its bytes are on the host, not in the arena */
     bool is_standing;      /* (scratch of enter.c) part of what lives at a start */
@@ -48,12 +48,12 @@ struct neap_block {
     uint64_t malloc_event; /* index in the recording, or UINT64_MAX */
     np_clean clean;        /* of what is in `slot`; where it has left before, absent pages are there */
     np_slot slot;
-    np_view view;          /* loose, swapped; of a small block: empty */
-    uint64_t *after;       /* NULL, or by stream the mark that the first use by another stream must wait for */
-    uint32_t after_left;   /* streams, as bits, that have not yet waited */
-    neap_block *previous;  /* of all live blocks */
+    np_view view;         /* loose, swapped; of a small block: empty */
+    uint64_t *after;      /* NULL, or by stream the mark that the first use by another stream must wait for */
+    uint32_t after_left;  /* streams, as bits, that have not yet waited */
+    neap_block *previous; /* of all live blocks */
     neap_block *next;
-    neap_block *older;     /* of those that can leave, least recently used last */
+    neap_block *older; /* of those that can leave, least recently used last */
     neap_block *newer;
     struct np_pattern *pattern; /* flat, swapped: whose it is */
 };

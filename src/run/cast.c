@@ -67,8 +67,8 @@ bool np_cast(neap_device *m, np_pattern *pattern)
 {
     for (neap_block *block = m->live; block; block = block->next) {
         block->is_standing = false;
-        if (block->pattern && (block->pattern != pattern ||
-                               !is_crossing(pattern, &pattern->program.lives.items[block->life]))) {
+        if (block->pattern &&
+            (block->pattern != pattern || !is_crossing(pattern, &pattern->program.lives.items[block->life]))) {
             return false; /* a planned block of an iteration that did not end as planned */
         }
     }

@@ -21,7 +21,8 @@ static inline bool np_clean_has(const np_clean *clean, uint64_t begin, uint64_t 
 /* Bytes [begin, end) were copied. Joined with what was clean where the two touch. */
 static inline void np_clean_note(np_clean *clean, uint64_t begin, uint64_t end)
 {
-    bool joins = clean->on_host && clean->copied_writes == clean->n_writes && begin <= clean->end && clean->begin <= end;
+    bool joins =
+        clean->on_host && clean->copied_writes == clean->n_writes && begin <= clean->end && clean->begin <= end;
     clean->begin = joins && clean->begin < begin ? clean->begin : begin;
     clean->end = joins && clean->end > end ? clean->end : end;
     clean->copied_writes = clean->n_writes;

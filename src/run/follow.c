@@ -24,8 +24,7 @@ static neap_status wait_for(neap_device *m, np_stream stream, np_stream other, u
 static neap_block *block_of_swap(const np_pattern *pattern, const np_program_swap *swap)
 {
     neap_block *block = pattern->actors[swap->life].now[0];
-    bool is_placed = block && (block->kind == NP_BLOCK_SWAPPED ||
-                               (block->kind == NP_BLOCK_LOOSE && block->home));
+    bool is_placed = block && (block->kind == NP_BLOCK_SWAPPED || (block->kind == NP_BLOCK_LOOSE && block->home));
     return is_placed ? block : NULL;
 }
 
@@ -67,8 +66,8 @@ static neap_status give_in(neap_device *m, uint32_t index)
     if (!block || !pattern->is_out[index]) {
         return give_nothing(m, NP_STREAM_IN, &pattern->in_marks[index]);
     }
-    status = m->device->api->copy(m->device, NP_STREAM_IN, block->address + swap->begin,
-                                  block->slot.host + swap->begin, bytes, &pattern->in_marks[index]);
+    status = m->device->api->copy(m->device, NP_STREAM_IN, block->address + swap->begin, block->slot.host + swap->begin,
+                                  bytes, &pattern->in_marks[index]);
     if (status == NEAP_OK) {
         m->stats.bytes_in += bytes;
         pattern->is_out[index] = false;
@@ -292,8 +291,7 @@ static bool uses_match(const neap_device *m, const np_program_event *event, cons
                 *why = NEAP_DEPARTURE_ABSENT;
                 return false;
             }
-        } else if (k < event->n_uses && planned[k].life == block->life &&
-                   planned[k].kind == (uint32_t)uses[i].kind) {
+        } else if (k < event->n_uses && planned[k].life == block->life && planned[k].kind == (uint32_t)uses[i].kind) {
             k++;
         } else {
             *why = NEAP_DEPARTURE_USES;

@@ -15,7 +15,7 @@ typedef struct forecast {
     uint64_t *out_marks; /* by swap */
     uint64_t *in_marks;
     bool *is_out;
-    np_clean *cleans; /* by life */
+    np_clean *cleans;      /* by life */
     np_times starts[LAPS]; /* of the first exec */
 } forecast;
 
@@ -143,9 +143,8 @@ neap_status np_program_forecast(const np_program *program, const uint64_t *exec_
     f.in_marks = np_memory_alloc_zero(memory, n_swaps, sizeof *f.in_marks);
     f.is_out = np_memory_alloc_zero(memory, n_swaps, sizeof *f.is_out);
     f.cleans = np_memory_alloc_zero(memory, program->lives.n, sizeof *f.cleans);
-    status = f.exec_marks && f.exec_streams && f.out_marks && f.in_marks && f.is_out && f.cleans
-                 ? run(&f, period_ns)
-                 : NEAP_NO_MEMORY;
+    status = f.exec_marks && f.exec_streams && f.out_marks && f.in_marks && f.is_out && f.cleans ? run(&f, period_ns)
+                                                                                                 : NEAP_NO_MEMORY;
     np_memory_free(memory, f.exec_marks, program->n_execs, sizeof *f.exec_marks);
     np_memory_free(memory, f.exec_streams, program->n_execs, sizeof *f.exec_streams);
     np_memory_free(memory, f.out_marks, n_swaps, sizeof *f.out_marks);

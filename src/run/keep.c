@@ -6,8 +6,7 @@
 #include "run/manager.h"
 #include "run/plan_file.h"
 
-static neap_status find_path(neap_device *m, np_plan_origin *origin, neap_error *error,
-                             char path[NP_PLAN_PATH_BYTES])
+static neap_status find_path(neap_device *m, np_plan_origin *origin, neap_error *error, char path[NP_PLAN_PATH_BYTES])
 {
     neap_link link;
     neap_status status = m->device->api->link(m->device, &link);

@@ -97,7 +97,9 @@ static int compare_residents(const void *left, const void *right)
 static const np_resident *resident_of(const np_lesson *lesson, uint64_t id)
 {
     np_resident key = {.id = id};
-    return lesson->residents.n == 0 ? NULL : bsearch(&key, lesson->residents.items, lesson->residents.n, sizeof key, compare_residents);
+    return lesson->residents.n == 0
+               ? NULL
+               : bsearch(&key, lesson->residents.items, lesson->residents.n, sizeof key, compare_residents);
 }
 
 /* What is known of the persistent blocks. One that is no resident any more has gone, and with it the pattern. */
@@ -165,9 +167,8 @@ static neap_status set_up(study *s)
                               .is_stopping = lesson->is_stopping,
                               .homes = s->homes,
                               .error = &lesson->error};
-    return s->timeline.n_execs > 0
-               ? np_simulator_create(&s->timeline, &s->planner.link, &s->planner.simulator)
-               : NEAP_OK;
+    return s->timeline.n_execs > 0 ? np_simulator_create(&s->timeline, &s->planner.link, &s->planner.simulator)
+                                   : NEAP_OK;
 }
 
 /* The limit in bytes: as asked for, or what the execs and candidates allow, if that is more. */
@@ -198,9 +199,8 @@ static uint64_t arena_limit(const np_lesson *lesson, uint64_t limit)
 
 static neap_status plan_swaps(study *s, uint64_t limit)
 {
-    return s->lesson->has_weights
-               ? np_plan_with_weights(&s->planner, s->lesson->weights, limit, &s->judged)
-               : np_plan_within_limit(&s->planner, NEAP_SWAP_SEARCH, limit, &s->judged);
+    return s->lesson->has_weights ? np_plan_with_weights(&s->planner, s->lesson->weights, limit, &s->judged)
+                                  : np_plan_within_limit(&s->planner, NEAP_SWAP_SEARCH, limit, &s->judged);
 }
 
 /* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise at load_min, if that is higher. */
@@ -279,7 +279,8 @@ static neap_status make_program(study *s)
     status = np_program_check(&lesson->program, &lesson->error);
     if (status == NEAP_OK && lesson->program.swaps.n > 0) {
         double period_ns = 0;
-        status = np_program_forecast(&lesson->program, lesson->exec_ns.items, &lesson->link, lesson->memory, &period_ns);
+        status =
+            np_program_forecast(&lesson->program, lesson->exec_ns.items, &lesson->link, lesson->memory, &period_ns);
         lesson->program.overhead = period_ns / lesson->program.period_ns - 1;
     }
     return status;

@@ -12,7 +12,7 @@
 
 /* A block that was live when the lesson was given. */
 typedef struct np_resident {
-    uint64_t id;    /* its number in the trace */
+    uint64_t id;         /* its number in the trace */
     uint32_t first_page; /* into home_pages: where in the arena each of its pages stands; UINT32_MAX: nowhere yet */
     bool is_outside;     /* it is kept outside of the arena */
 } np_resident;
@@ -28,8 +28,8 @@ typedef struct np_lesson {
     np_array(uint32_t) home_pages;   /* of the residents */
     bool is_disturbed;               /* times between execs mean nothing */
     uint64_t page_bytes;
-    uint64_t limit;       /* bytes; 0: limit_share */
-    double limit_share;   /* of the peak load; 0: no limit */
+    uint64_t limit;        /* bytes; 0: limit_share */
+    double limit_share;    /* of the peak load; 0: no limit */
     uint64_t beside_bytes; /* held beside the arena, within the limit: slabs, and what has no home */
     uint64_t min_block;
     neap_link link;
@@ -37,20 +37,20 @@ typedef struct np_lesson {
     unsigned n_threads;
     uint64_t seed;
     bool is_refinement; /* for refine.h */
-    bool has_weights; /* plan by a mix of the paper's scores */
+    bool has_weights;   /* plan by a mix of the paper's scores */
     double weights[4];
 
     /* what comes out */
     neap_status status; /* NEAP_NO_PERIOD, NEAP_NO_PLAN, ... */
     neap_error error;
     np_program program;
-    np_array(uint64_t) exec_ns;   /* by exec of the period */
-    np_array(char) names;         /* of the period's execs, each ended by '\0' */
-    np_array(uint32_t) name_at;   /* by exec: into `names` */
-    uint64_t limit_used;          /* bytes, for arena and all; 0: none. Higher than asked for where it had to be */
+    np_array(uint64_t) exec_ns; /* by exec of the period */
+    np_array(char) names;       /* of the period's execs, each ended by '\0' */
+    np_array(uint32_t) name_at; /* by exec: into `names` */
+    uint64_t limit_used;        /* bytes, for arena and all; 0: none. Higher than asked for where it had to be */
     bool limit_was_raised;
     uint64_t load_min;
-    atomic_int *phase;            /* NULL, or told what is being planned: np_phase */
+    atomic_int *phase;              /* NULL, or told what is being planned: np_phase */
     const atomic_bool *is_stopping; /* NULL, or true: come to an end */
 } np_lesson;
 
@@ -63,12 +63,12 @@ typedef struct np_learner {
     pthread_cond_t changed;
     bool is_started;
     atomic_bool is_stopping;
-    bool learns_at_once;   /* in the caller, without a thread: for tests that must not depend on time */
-    np_lesson *lesson;     /* to be learned, or being learned */
-    np_lesson *learned;    /* to be taken */
-    atomic_bool has_news;  /* `learned` is there */
+    bool learns_at_once;  /* in the caller, without a thread: for tests that must not depend on time */
+    np_lesson *lesson;    /* to be learned, or being learned */
+    np_lesson *learned;   /* to be taken */
+    atomic_bool has_news; /* `learned` is there */
     atomic_bool is_busy;
-    atomic_int phase;      /* np_phase of the lesson under way */
+    atomic_int phase; /* np_phase of the lesson under way */
 } np_learner;
 
 /* The thread begins with the first lesson. */

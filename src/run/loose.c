@@ -176,8 +176,8 @@ static bool has_arena_pages(const neap_device *m, const np_view *view)
 static bool keep_view(neap_device *m, neap_block *block)
 {
     np_spare spare = {.view = block->view};
-    if (m->options.mode == NEAP_MODE_PLAIN || block->view.n_missing > 0 || block->home || has_arena_pages(m, &block->view) ||
-        m->spares.n >= MAX_SPARES) {
+    if (m->options.mode == NEAP_MODE_PLAIN || block->view.n_missing > 0 || block->home ||
+        has_arena_pages(m, &block->view) || m->spares.n >= MAX_SPARES) {
         return false;
     }
     for (np_stream s = 0; s < m->device->n_streams; s++) {
@@ -301,7 +301,8 @@ neap_status np_loose_exec(neap_device *m, const neap_work *work, const neap_use 
         status = np_launch(m, work, uses, n_uses, times, &mark);
     }
     if (status != NEAP_OK) {
-        return np_device_fail(status, "%s could not be given to the device: %s; nothing is lost, and it can be tried again",
+        return np_device_fail(status,
+                              "%s could not be given to the device: %s; nothing is lost, and it can be tried again",
                               work->name, neap_status_message(status));
     }
     for (size_t i = 0; i < n_uses; i++) {

@@ -60,17 +60,17 @@ struct neap_device {
     uint64_t next_id;
     np_recorder recorder;
 
-    uint64_t plain_bytes;      /* of plain blocks */
+    uint64_t plain_bytes; /* of plain blocks */
     uint64_t peak_plain_bytes;
 
     /* the arena */
     bool is_entering; /* the arena's unused pages are not for others now */
-    np_view arena; /* address range of the whole arena: page k of it is the arena's page k */
+    np_view arena;    /* address range of the whole arena: page k of it is the arena's page k */
     uint32_t n_arena; /* pages in it so far */
 
     /* on the plan */
-    np_pattern *pattern; /* followed now, or last; NULL: none was yet */
-    uint32_t cursor;     /* next event of its program */
+    np_pattern *pattern;      /* followed now, or last; NULL: none was yet */
+    uint32_t cursor;          /* next event of its program */
     uint32_t footprint_pages; /* the most that was held since a plan became active */
     np_array(np_pattern *) patterns;
     np_array(np_unknown) unknown;
@@ -83,7 +83,7 @@ struct neap_device {
     uint64_t n_unrecorded;      /* events since the recording was given up */
     uint32_t n_failed_plans;    /* in a row */
     uint64_t plan_not_before_ns;
-    bool is_saved;              /* the plan cache has the plans as they are */
+    bool is_saved; /* the plan cache has the plans as they are */
 
     neap_stats stats; /* counters; what can be computed is filled in on request */
 };
@@ -92,9 +92,17 @@ struct neap_device {
 neap_status np_manager_open(np_device *device, const neap_device_options *options, neap_error *error,
                             neap_device **opened);
 
+uint32_t np_pages_within(const neap_device *m, uint64_t limit); /* whole pages, one at the least; 0: UINT32_MAX */
+bool np_is_plain(const neap_device *m);                         /* blocks come from the host's allocator */
+void np_free_off_plan(neap_device *m, neap_block *block);
+
+/* ---- ask.c ---- */
+void np_look_for_pattern(neap_device *m); /* off the plan, after an event: does the program repeat itself? */
+void np_look_for_start(neap_device *m, neap_event_kind kind, uint64_t key); /* before one: is it a start? */
+
 /* What the planner is asked for. */
 typedef struct np_plan_wish {
-    neap_trace *trace;     /* taken over */
+    neap_trace *trace; /* taken over */
     bool is_disturbed;
     bool is_refinement;    /* the plan is refine.c's */
     const double *weights; /* NULL, or of a mix of the paper's scores */
@@ -213,9 +221,9 @@ void np_leave_note(neap_device *m, neap_departure why, const char *what);
 void np_leave(neap_device *m, neap_departure why, const char *what);
 
 /* ---- refine.c ---- */
-void np_refine_lap(neap_device *m);                       /* at the end of a lap */
-bool np_refine_wants_switch(const neap_device *m);        /* at a start: is there another plan to be followed? */
-np_pattern *np_refine_switch(neap_device *m);             /* it takes its place in the list, and is to be entered */
+void np_refine_lap(neap_device *m);                /* at the end of a lap */
+bool np_refine_wants_switch(const neap_device *m); /* at a start: is there another plan to be followed? */
+np_pattern *np_refine_switch(neap_device *m);      /* it takes its place in the list, and is to be entered */
 void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern); /* from the planner; NULL: it found none */
 void np_refine_free(neap_device *m);
 

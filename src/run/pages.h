@@ -13,7 +13,7 @@
 #define NP_NO_PAGE UINT32_MAX
 
 typedef struct np_page {
-    uint32_t n_users;  /* blocks with data on it; of an arena page only off the plan */
+    uint32_t n_users; /* blocks with data on it; of an arena page only off the plan */
     bool is_held;
     bool is_arena;
 } np_page;
@@ -37,7 +37,7 @@ neap_status np_pages_take(np_pages *pages, uint32_t n, uint32_t *numbers);
 /* An arena page without users, taken by one user; NP_NO_PAGE where there is none. */
 uint32_t np_pages_borrow(np_pages *pages);
 
-void np_pages_use(np_pages *pages, uint32_t number);   /* one more user */
+void np_pages_use(np_pages *pages, uint32_t number); /* one more user */
 /* One user less for each; given back where it was the last and the page is no arena's. NP_NO_PAGE is passed over. */
 void np_pages_unuse(np_pages *pages, const uint32_t *numbers, uint32_t n);
 

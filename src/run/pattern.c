@@ -67,8 +67,8 @@ static neap_status make_tables(np_pattern *pattern)
     pattern->names = np_memory_alloc_zero(memory, pattern->names_bytes, 1);
     pattern->name_at = np_memory_alloc_zero(memory, program->n_execs, sizeof *pattern->name_at);
     if (!pattern->actors || !pattern->blocks || !pattern->now || !pattern->exec_streams || !pattern->exec_ns ||
-        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out ||
-        !pattern->names || !pattern->name_at) {
+        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out || !pattern->names ||
+        !pattern->name_at) {
         return NEAP_NO_MEMORY;
     }
     return np_array_reserve(memory, &pattern->laps_ns, 64);
@@ -89,12 +89,13 @@ static void make_actors(np_pattern *pattern)
         actor->planned = blocks;
         blocks += life->n_places;
         for (uint32_t turn = 0; turn < life->n_places; turn++) {
-            actor->planned[turn] = (neap_block){.bytes = life->bytes,
-                                                .life = i,
-                                                .turn = turn,
-                                                .kind = life->swapped || life->n_placed > 1 ? NP_BLOCK_SWAPPED : NP_BLOCK_FLAT,
-                                                .malloc_event = UINT64_MAX,
-                                                .pattern = pattern};
+            actor->planned[turn] =
+                (neap_block){.bytes = life->bytes,
+                             .life = i,
+                             .turn = turn,
+                             .kind = life->swapped || life->n_placed > 1 ? NP_BLOCK_SWAPPED : NP_BLOCK_FLAT,
+                             .malloc_event = UINT64_MAX,
+                             .pattern = pattern};
         }
     }
 }

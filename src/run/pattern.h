@@ -5,12 +5,12 @@
 #include "run/block.h"
 
 enum { NP_RECENT_KEYS = 64 }; /* events that are looked back on to know a start */
-enum { NP_LAPS = 16 }; /* whose times are kept, and how far the host may be ahead of the device, and more */
+enum { NP_LAPS = 16 };        /* whose times are kept, and how far the host may be ahead of the device, and more */
 
 /* A life of the plan at run time. */
 typedef struct np_actor {
     neap_block *planned; /* its blocks, one for each place; NULL: persistent, or it has no place */
-    neap_block **now;    /* by place: the block that stands for it while it lives, else NULL. The planned one, a persistent
+    neap_block **now; /* by place: the block that stands for it while it lives, else NULL. The planned one, a persistent
                           * one, or one from off the plan that was alive when the plan was entered */
     uint32_t next_malloc; /* turn of the next malloc, */
     uint32_t next_free;   /* and free */
@@ -19,9 +19,9 @@ typedef struct np_actor {
 typedef struct np_pattern {
     const neap_memory *memory;
     np_program program;
-    np_actor *actors;     /* by life */
-    neap_block *blocks;   /* of all actors that are planned */
-    neap_block **now;     /* of all actors */
+    np_actor *actors;   /* by life */
+    neap_block *blocks; /* of all actors that are planned */
+    neap_block **now;   /* of all actors */
     uint32_t n_blocks;
     uint32_t n_now;
     uint8_t *exec_streams; /* by exec */
@@ -29,27 +29,27 @@ typedef struct np_pattern {
     uint64_t *exec_marks;  /* by exec: of the last time it was given; 0: not since the plan was entered */
     uint64_t *out_marks;   /* by swap */
     uint64_t *in_marks;
-    bool *is_out;          /* by swap: its copy out was given, its copy in was not */
-    char *names;           /* of the execs, each ended by '\0' */
+    bool *is_out; /* by swap: its copy out was given, its copy in was not */
+    char *names;  /* of the execs, each ended by '\0' */
     size_t names_bytes;
-    uint32_t *name_at;     /* by exec: into `names` */
-    uint64_t hash;         /* of its events */
-    uint32_t n_tail;       /* so many last events occur in this order only at the period's end; 0: no number below
+    uint32_t *name_at; /* by exec: into `names` */
+    uint64_t hash;     /* of its events */
+    uint32_t n_tail;   /* so many last events occur in this order only at the period's end; 0: no number below
                             * NP_RECENT_KEYS does */
     bool was_entered;
-    uint32_t n_live;       /* planned blocks that are live */
-    uint32_t n_refused;    /* starts at which it could not be entered, since the last time it was */
+    uint32_t n_live;    /* planned blocks that are live */
+    uint32_t n_refused; /* starts at which it could not be entered, since the last time it was */
 
-    neap_trace *trace;     /* NULL, or what it was planned from, kept for refinement */
-    bool is_disturbed;     /* its times were */
+    neap_trace *trace; /* NULL, or what it was planned from, kept for refinement */
+    bool is_disturbed; /* its times were */
 
     /* time on the device */
-    uint64_t n_laps;               /* ended since it was entered */
-    uint64_t n_noted;              /* of them, whose first exec's time was taken */
-    np_times lap_times[NP_LAPS];   /* of the first exec of a lap, by lap modulo */
+    uint64_t n_laps;             /* ended since it was entered */
+    uint64_t n_noted;            /* of them, whose first exec's time was taken */
+    np_times lap_times[NP_LAPS]; /* of the first exec of a lap, by lap modulo */
     uint64_t lap_marks[NP_LAPS];
-    uint64_t last_lap_start_ns;    /* of the last lap that was looked at; 0: none */
-    np_array(double) laps_ns;      /* how long laps took, on the plan from begin to end */
+    uint64_t last_lap_start_ns; /* of the last lap that was looked at; 0: none */
+    np_array(double) laps_ns;   /* how long laps took, on the plan from begin to end */
 } np_pattern;
 
 /* What a pattern knows beside its program. Copied. */

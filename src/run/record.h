@@ -10,15 +10,15 @@
 
 typedef struct np_recorder {
     const neap_memory *memory;
-    neap_trace *trace;                /* NULL: nothing is recorded at present */
+    neap_trace *trace; /* NULL: nothing is recorded at present */
     np_detector *detector;
-    np_array(np_times *) chunks;      /* of exec times, which the device fills in */
-    np_array(uint32_t) exec_events;   /* by exec: its event */
-    uint64_t recent[NP_RECENT_KEYS];  /* np_pattern_hash(0, kind, key) of the last events, by index modulo */
-    uint64_t n_events;                /* since it began */
-    uint64_t hash;                    /* np_pattern_hash of the events since it began */
-    bool is_whole;                    /* it began with the start of an iteration */
-    bool is_disturbed;                /* something had to leave or come back: times between execs mean nothing */
+    np_array(np_times *) chunks;     /* of exec times, which the device fills in */
+    np_array(uint32_t) exec_events;  /* by exec: its event */
+    uint64_t recent[NP_RECENT_KEYS]; /* np_pattern_hash(0, kind, key) of the last events, by index modulo */
+    uint64_t n_events;               /* since it began */
+    uint64_t hash;                   /* np_pattern_hash of the events since it began */
+    bool is_whole;                   /* it began with the start of an iteration */
+    bool is_disturbed;               /* something had to leave or come back: times between execs mean nothing */
 } np_recorder;
 
 void np_recorder_init(np_recorder *recorder, const neap_memory *memory);

@@ -12,12 +12,13 @@
 #include "swap/gaussian.h"
 
 typedef struct np_refine {
-    np_pattern *measured; /* the one that is followed and measured; it is in the list of patterns. NULL: nothing is refined */
-    np_pattern *best;     /* another one that was faster; NULL: `measured` is the best so far */
-    np_pattern *next;     /* to be followed from the next start on */
-    np_pattern *retired;  /* to be given up once it is no longer the one followed */
-    double best_ns;       /* of an iteration; 0: nothing was measured yet */
-    neap_trace *trace;    /* what to plan from; NULL while the planner has it */
+    np_pattern
+        *measured; /* the one that is followed and measured; it is in the list of patterns. NULL: nothing is refined */
+    np_pattern *best;    /* another one that was faster; NULL: `measured` is the best so far */
+    np_pattern *next;    /* to be followed from the next start on */
+    np_pattern *retired; /* to be given up once it is no longer the one followed */
+    double best_ns;      /* of an iteration; 0: nothing was measured yet */
+    neap_trace *trace;   /* what to plan from; NULL while the planner has it */
     bool is_disturbed;
     bool is_asked;    /* the planner is at it */
     bool is_ending;   /* `next` is the last */

@@ -289,8 +289,8 @@ void np_unknown_note(neap_device *m)
         return;
     }
     np_history_add(m, known);
-    if (!known && count_seen(m, hash) >= 2 && !atomic_load(&m->learner.is_busy) &&
-        m->patterns.n < NP_MAX_PATTERNS && np_drain(m) == NEAP_OK) {
+    if (!known && count_seen(m, hash) >= 2 && !atomic_load(&m->learner.is_busy) && m->patterns.n < NP_MAX_PATTERNS &&
+        np_drain(m) == NEAP_OK) {
         neap_trace *one = np_recorder_take(&m->recorder);
         neap_trace *all = one ? repeat_trace(one, m->next_id, m->memory) : NULL;
         neap_trace_free(one);

@@ -100,8 +100,8 @@ static neap_status copy_out(neap_device *m, neap_block *block, uint64_t begin, u
     if (np_clean_has(&block->clean, begin, end)) {
         return NEAP_OK;
     }
-    status = device->api->copy(device, NP_STREAM_OUT, block->slot.host + begin, block->address + begin, end - begin,
-                               &mark);
+    status =
+        device->api->copy(device, NP_STREAM_OUT, block->slot.host + begin, block->address + begin, end - begin, &mark);
     m->stats.bytes_out += status == NEAP_OK ? end - begin : 0;
     return status;
 }

@@ -133,9 +133,10 @@ void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key)
         }
     }
     if (!start_any(m, kind, key)) {
-        np_leave_note(m, kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_MALLOC
-                         : kind == NEAP_EVENT_FREE ? NEAP_DEPARTURE_FREE
-                                                   : NEAP_DEPARTURE_EXEC,
+        np_leave_note(m,
+                      kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_MALLOC
+                      : kind == NEAP_EVENT_FREE ? NEAP_DEPARTURE_FREE
+                                                : NEAP_DEPARTURE_EXEC,
                       "at the start of an iteration");
     }
 }

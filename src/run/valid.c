@@ -50,7 +50,7 @@ static const char *walk_live(const neap_device *m)
     const char *flaw = NULL;
     uint64_t bytes = 0;
     for (const neap_block *block = m->live; block && !flaw; block = block->next) {
-        flaw = block->previous != previous             ? "the list of live blocks is broken"
+        flaw = block->previous != previous               ? "the list of live blocks is broken"
                : is_running(m) && block->pattern != NULL ? "a planned block is listed while its plan runs"
                                                          : find_block_flaw(m, block);
         bytes += block->bytes;
@@ -80,8 +80,7 @@ static const char *walk_recent(const neap_device *m)
         return "the least recently used block is not the last";
     }
     for (const neap_block *block = m->live; block && !is_running(m); block = block->next) {
-        bool can_leave = block->kind == NP_BLOCK_FLAT ? !block->is_absent
-                                                      : block->view.n_missing < block->view.n_pages;
+        bool can_leave = block->kind == NP_BLOCK_FLAT ? !block->is_absent : block->view.n_missing < block->view.n_pages;
         if (block->kind != NP_BLOCK_SMALL && block->kind != NP_BLOCK_PLAIN &&
             can_leave != is_in_recent_list(m, block)) {
             return can_leave ? "a block that could leave is not listed" : "a block that has left is listed";
@@ -134,7 +133,8 @@ static const char *walk_pages(const neap_device *m)
     for (size_t i = 0; i < n && !flaw; i++) {
         const np_page *page = &m->pages.pages.items[i];
         if (!(page->is_arena && is_running(m)) && page->n_users != n_users[i]) {
-            flaw = page->n_users > n_users[i] ? "a page has fewer users than it says" : "a page has users unknown to it";
+            flaw =
+                page->n_users > n_users[i] ? "a page has fewer users than it says" : "a page has users unknown to it";
         }
     }
     np_memory_free(m->memory, n_users, n, sizeof *n_users);

@@ -1,0 +1,232 @@
+/* ask.c: when a plan is asked for, what the planner is told, and what becomes of what it has made. */
+#include "base/clock.h"
+#include "run/manager.h"
+
+enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
+
+#define FIRST_PAUSE_NS ((uint64_t)250000000) /* before planning is tried again, doubled each time it fails */
+
+/* Blocks of which several have a home in the same page, at different times, get new ones with every plan. */
+static void count_homes(const neap_device *m, uint8_t *n_homes)
+{
+    for (const neap_block *block = m->live; block; block = block->next) {
+        for (uint32_t i = 0; block->home && i < block->n_home; i++) {
+            if (block->home[i] != NP_NO_PAGE && n_homes[block->home[i]] < 2) {
+                n_homes[block->home[i]]++;
+            }
+        }
+    }
+}
+
+static bool owns_home(const neap_block *block, const uint8_t *n_homes)
+{
+    for (uint32_t i = 0; block->home && i < block->n_home; i++) {
+        if (block->home[i] == NP_NO_PAGE || n_homes[block->home[i]] > 1) {
+            return false;
+        }
+    }
+    return block->home != NULL;
+}
+
+static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_block *block, const uint8_t *n_homes)
+{
+    np_resident resident = {
+        .id = block->id, .first_page = UINT32_MAX, .is_outside = block->kind != NP_BLOCK_LOOSE || block->is_extra};
+    neap_status status = NEAP_OK;
+    if (owns_home(block, n_homes)) {
+        resident.first_page = (uint32_t)lesson->home_pages.n;
+        for (uint32_t i = 0; i < block->n_home && status == NEAP_OK; i++) {
+            status = np_array_push(m->memory, &lesson->home_pages, block->home[i]);
+        }
+    }
+    if (block->kind == NP_BLOCK_LOOSE && resident.is_outside) {
+        lesson->beside_bytes += (uint64_t)block->view.n_pages * m->device->page_bytes;
+    }
+    if (status == NEAP_OK) {
+        status = np_array_push(m->memory, &lesson->residents, resident);
+    }
+    return status;
+}
+
+static neap_status list_residents(neap_device *m, np_lesson *lesson)
+{
+    uint8_t *n_homes = np_memory_alloc_zero(m->memory, m->n_arena, sizeof *n_homes);
+    neap_status status = n_homes ? NEAP_OK : NEAP_NO_MEMORY;
+    if (n_homes) {
+        count_homes(m, n_homes);
+    }
+    for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
+        status = add_resident(m, lesson, block, n_homes);
+    }
+    np_memory_free(m->memory, n_homes, m->n_arena, sizeof *n_homes);
+    lesson->beside_bytes += (uint64_t)m->small.slabs.n * m->small.slab_pages * m->device->page_bytes;
+    return status;
+}
+
+bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
+{
+    np_lesson *lesson = np_memory_alloc_zero(m->memory, 1, sizeof *lesson);
+    neap_status status;
+    if (!lesson) {
+        neap_trace_free(wish->trace);
+        return false;
+    }
+    lesson->memory = m->memory;
+    lesson->trace = wish->trace;
+    lesson->is_disturbed = wish->is_disturbed;
+    lesson->is_refinement = wish->is_refinement;
+    lesson->has_weights = wish->weights != NULL;
+    for (int i = 0; i < 4 && wish->weights; i++) {
+        lesson->weights[i] = wish->weights[i];
+    }
+    lesson->page_bytes = m->device->page_bytes;
+    lesson->limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * m->device->page_bytes;
+    lesson->limit_share = m->options.limit_share;
+    lesson->min_block = m->options.min_block;
+    lesson->seconds = m->options.plan_seconds;
+    lesson->n_threads = m->options.plan_threads;
+    lesson->seed = wish->seed;
+    status = m->device->api->link(m->device, &lesson->link);
+    if (status == NEAP_OK) {
+        status = list_residents(m, lesson);
+    }
+    if (status == NEAP_OK) {
+        status = np_learner_give(&m->learner, lesson);
+    }
+    if (status != NEAP_OK) {
+        np_lesson_free(lesson);
+    }
+    return status == NEAP_OK;
+}
+
+/* Hands what was recorded to the planner. All work is waited for, so that its times are known. */
+static void plan_recorded(neap_device *m)
+{
+    if (np_drain(m) == NEAP_OK) {
+        np_plan_wish wish = {.is_disturbed = m->recorder.is_disturbed, .seed = m->options.seed};
+        wish.trace = np_recorder_take(&m->recorder);
+        if (wish.trace) {
+            (void)np_ask_for_plan(m, &wish);
+        }
+        np_recorder_begin(&m->recorder, m->live);
+    }
+}
+
+/* One for the same events takes the place of an older one that nothing needs any more. */
+static void add_pattern(neap_device *m, np_pattern *pattern)
+{
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        np_pattern *old = m->patterns.items[i];
+        if (old->hash == pattern->hash && old->n_live == 0 && old != m->pattern) {
+            np_pattern_drop(m, old);
+            m->patterns.items[i] = pattern;
+            return;
+        }
+    }
+    m->patterns.items[m->patterns.n++] = pattern;
+}
+
+static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **pattern)
+{
+    np_pattern_facts facts = {.exec_ns = lesson->exec_ns.items,
+                              .name_at = lesson->name_at.items,
+                              .names = lesson->names.items,
+                              .names_bytes = lesson->names.n};
+    neap_status status = lesson->status;
+    if (status == NEAP_OK) {
+        status = np_array_reserve(m->memory, &m->patterns, m->patterns.n + 1);
+    }
+    return status == NEAP_OK ? np_pattern_create(&lesson->program, &facts, m->memory, pattern) : status;
+}
+
+static void set_limit(neap_device *m, const np_lesson *lesson)
+{
+    if (lesson->limit_was_raised) {
+        np_log(m, NEAP_LOG_WARN, "the limit is raised to %llu bytes, the lowest that swapping reaches (load_min)",
+               (unsigned long long)lesson->limit_used);
+    }
+    if (lesson->limit_used && (m->limit_pages == UINT32_MAX || lesson->limit_was_raised)) {
+        m->limit_pages = np_pages_within(m, lesson->limit_used);
+    }
+}
+
+static void take_lesson(neap_device *m, np_lesson *lesson)
+{
+    np_pattern *pattern = NULL;
+    neap_status status = make_pattern(m, lesson, &pattern);
+    if (lesson->is_refinement) {
+        np_refine_take(m, lesson->trace, pattern);
+        lesson->trace = NULL;
+    } else if (status != NEAP_OK) {
+        m->n_failed_plans++;
+        m->plan_not_before_ns = np_clock_ns() + (FIRST_PAUSE_NS << (m->n_failed_plans < 7 ? m->n_failed_plans : 7));
+        np_log(m, NEAP_LOG_WARN, "no plan: %s",
+               lesson->error.text[0] ? lesson->error.text : neap_status_message(status));
+    } else {
+        set_limit(m, lesson);
+        pattern->trace = lesson->trace;
+        pattern->is_disturbed = lesson->is_disturbed;
+        lesson->trace = NULL;
+        m->is_saved = false;
+        m->n_failed_plans = 0;
+        add_pattern(m, pattern);
+        np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %.2f %% overhead",
+               pattern->program.events.n, (unsigned long long)pattern->program.footprint,
+               (unsigned long long)pattern->program.peak_load, pattern->program.swaps.n,
+               100 * pattern->program.overhead);
+    }
+    np_lesson_free(lesson);
+}
+
+void np_take_lesson(neap_device *m)
+{
+    np_lesson *lesson = np_learner_take(&m->learner);
+    if (lesson) {
+        take_lesson(m, lesson);
+    }
+}
+
+/* A plan that was not entered yet, and is not refused again and again. */
+static bool has_fresh_plan(const neap_device *m)
+{
+    const np_pattern *last = m->patterns.n > 0 ? m->patterns.items[m->patterns.n - 1] : NULL;
+    return last && !last->was_entered && last->n_refused < 2 && m->recorder.n_events < 4 * last->program.events.n;
+}
+
+void np_look_for_pattern(neap_device *m)
+{
+    bool seen;
+    bool is_busy = atomic_load(&m->learner.is_busy);
+    if (m->options.mode == NEAP_MODE_PLAIN || m->state == NEAP_STATE_RUN) {
+        return;
+    }
+    if (!m->recorder.trace) {
+        if (m->n_unrecorded++ % 1024 == 0 && np_drain(m) == NEAP_OK) {
+            np_recorder_begin(&m->recorder, m->live);
+        }
+        return;
+    }
+    if (m->recorder.n_events % CHECK_EVERY != 0) {
+        return;
+    }
+    if (np_recorder_is_ready(&m->recorder, &seen) && !is_busy && !has_fresh_plan(m) &&
+        np_clock_ns() >= m->plan_not_before_ns) {
+        plan_recorded(m);
+        is_busy = true;
+    }
+    if (m->state != NEAP_STATE_LEAVE) {
+        bool is_choosing = is_busy && atomic_load(&m->learner.phase) == NP_PHASE_SWAPS;
+        m->state = is_choosing                    ? NEAP_STATE_PLAN_SWAPS
+                   : is_busy || m->patterns.n > 0 ? NEAP_STATE_PLAN_POOL
+                   : seen                         ? NEAP_STATE_DETECT
+                                                  : NEAP_STATE_OBSERVE;
+    }
+}
+
+void np_look_for_start(neap_device *m, neap_event_kind kind, uint64_t key)
+{
+    np_take_lesson(m);
+    if (m->options.mode == NEAP_MODE_PLAN) {
+        np_enter_if_start(m, kind, key);
+    }
+}

@@ -1,0 +1,183 @@
+/* events.c: malloc, free and exec: under the lock, on the plan or off it. */
+#include <string.h>
+
+#include "run/manager.h"
+
+void np_free_off_plan(neap_device *m, neap_block *block)
+{
+    if (block->kind == NP_BLOCK_PLAIN) {
+        np_plain_free(m, block);
+    } else {
+        np_loose_free(m, block);
+    }
+}
+
+static void note_live(neap_device *m, uint64_t bytes)
+{
+    m->stats.live += bytes;
+    m->stats.peak_live = m->stats.live > m->stats.peak_live ? m->stats.live : m->stats.peak_live;
+    m->stats.n_events++;
+}
+
+static neap_status malloc_locked(neap_device *m, uint64_t bytes, neap_block **block)
+{
+    bool served = false;
+    neap_status status = NEAP_OK;
+    if (m->state != NEAP_STATE_RUN) {
+        np_look_for_start(m, NEAP_EVENT_MALLOC, bytes);
+    }
+    if (m->state == NEAP_STATE_RUN) {
+        status = np_follow_malloc(m, bytes, &served, block);
+    }
+    if (!served && status == NEAP_OK) {
+        status = np_is_plain(m) ? np_plain_malloc(m, bytes, block) : np_loose_malloc(m, bytes, block);
+        if (status == NEAP_OK) {
+            np_recorder_malloc(&m->recorder, *block);
+            np_look_for_pattern(m);
+        }
+    }
+    if (status == NEAP_OK) {
+        note_live(m, bytes);
+    }
+    return status;
+}
+
+neap_status neap_malloc(neap_device *m, uint64_t bytes, neap_block **block)
+{
+    neap_status status;
+    np_device_fail_clear();
+    if (bytes == 0) {
+        return np_device_fail(NEAP_BAD_ARGUMENT, "a block has one byte at the least");
+    }
+    (void)pthread_mutex_lock(&m->lock);
+    status = malloc_locked(m, bytes, block);
+    (void)pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+static neap_status free_locked(neap_device *m, neap_block *block)
+{
+    uint64_t bytes = block->bytes;
+    bool served = false;
+    neap_status status = NEAP_OK;
+    if (m->state != NEAP_STATE_RUN) {
+        np_look_for_start(m, NEAP_EVENT_FREE, bytes);
+    }
+    if (m->state == NEAP_STATE_RUN) {
+        status = np_follow_free(m, block, &served);
+    }
+    if (!served && status == NEAP_OK) {
+        np_recorder_free_block(&m->recorder, block);
+        np_free_off_plan(m, block);
+        np_look_for_pattern(m);
+    }
+    m->stats.live -= bytes;
+    m->stats.n_events++;
+    return status;
+}
+
+neap_status neap_free(neap_device *m, neap_block *block)
+{
+    neap_status status;
+    np_device_fail_clear();
+    if (!block) {
+        return NEAP_OK;
+    }
+    (void)pthread_mutex_lock(&m->lock);
+    status = free_locked(m, block);
+    (void)pthread_mutex_unlock(&m->lock);
+    return status;
+}
+
+static neap_status exec_locked(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses)
+{
+    bool served = false;
+    neap_status status = NEAP_OK;
+    if (m->state != NEAP_STATE_RUN) {
+        np_look_for_start(m, NEAP_EVENT_EXEC, np_program_name_key(work->name, strlen(work->name)));
+    }
+    if (m->state == NEAP_STATE_RUN) {
+        status = np_follow_exec(m, work, uses, n_uses, &served);
+    }
+    if (!served && status == NEAP_OK) {
+        uint64_t copied = m->stats.bytes_in + m->stats.bytes_out;
+        np_times *times = np_recorder_times(&m->recorder);
+        status = np_loose_exec(m, work, uses, n_uses, times);
+        m->recorder.is_disturbed |= copied != m->stats.bytes_in + m->stats.bytes_out;
+        if (status == NEAP_OK) {
+            np_recorder_exec(&m->recorder, work, uses, n_uses);
+            np_look_for_pattern(m);
+        }
+    }
+    m->stats.n_events += status == NEAP_OK;
+    return status;
+}
+
+/* Is a block named twice? */
+static bool has_twins(const neap_use *uses, size_t n_uses)
+{
+    for (size_t i = 1; i < n_uses; i++) {
+        for (size_t k = 0; k < i; k++) {
+            if (uses[k].block == uses[i].block) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* The uses with every block named once, in m->uses; one that is read here and written there is both. */
+static neap_status merge_twins(neap_device *m, const neap_use *uses, size_t n_uses)
+{
+    neap_status status = np_array_reserve(m->memory, &m->uses, n_uses);
+    m->uses.n = 0;
+    for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
+        size_t k = 0;
+        while (k < m->uses.n && m->uses.items[k].block != uses[i].block) {
+            k++;
+        }
+        if (k == m->uses.n) {
+            m->uses.items[m->uses.n++] = uses[i];
+        } else if (m->uses.items[k].kind != uses[i].kind) {
+            m->uses.items[k].kind = NEAP_ACCESS_UNKNOWN;
+        }
+    }
+    return status;
+}
+
+static bool is_one_word(const char *name)
+{
+    if (!name || !*name) {
+        return false;
+    }
+    for (; *name; name++) {
+        if ((unsigned char)*name <= ' ' || *name == 127) {
+            return false;
+        }
+    }
+    return true;
+}
+
+neap_status neap_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses)
+{
+    neap_status status;
+    np_device_fail_clear();
+    if (!is_one_word(work->name) || work->stream >= m->device->n_streams || work->arg_bytes > NEAP_ARG_MAX ||
+        n_uses > UINT16_MAX) {
+        return np_device_fail(
+            NEAP_BAD_ARGUMENT,
+            "work has a name of one word, one of %u streams, %d bytes of arguments and %d uses at most",
+            m->device->n_streams, NEAP_ARG_MAX, UINT16_MAX);
+    }
+    (void)pthread_mutex_lock(&m->lock);
+    status = NEAP_OK;
+    if (has_twins(uses, n_uses)) {
+        status = merge_twins(m, uses, n_uses);
+        uses = m->uses.items;
+        n_uses = m->uses.n;
+    }
+    status = status == NEAP_OK ? exec_locked(m, work, uses, n_uses)
+                               : np_device_fail(status, "%s", neap_status_message(status));
+    (void)pthread_mutex_unlock(&m->lock);
+    return status;
+}

@@ -1,0 +1,131 @@
+/* open.c: opening a device and closing it. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "run/manager.h"
+
+static neap_status check_options(const neap_device_options *options, neap_error *error)
+{
+    if (!(options->limit_share >= 0) || options->limit_share > 1 || !(options->plan_seconds >= 0) ||
+        (unsigned)options->mode > NEAP_MODE_PLAIN) {
+        return np_fail(error, NEAP_BAD_ARGUMENT,
+                       "a limit is a number of bytes or a share of the peak load, 0 to 1; planning takes some seconds");
+    }
+    return NEAP_OK;
+}
+
+static void fill_in_options(neap_device *m, const neap_device_options *options)
+{
+    static const neap_device_options none;
+    m->options = options ? *options : none;
+    m->options.min_block = m->options.min_block ? m->options.min_block : (uint64_t)1 << 20;
+    m->options.plan_seconds = m->options.plan_seconds > 0 ? m->options.plan_seconds : 2;
+    m->options.plan_threads = m->options.plan_threads ? m->options.plan_threads : 1;
+    m->options.refinements = m->options.refinements == UINT_MAX ? 0
+                             : m->options.refinements           ? m->options.refinements
+                                                                : 8;
+    m->options.log_level = m->options.log_level ? m->options.log_level : NEAP_LOG_WARN;
+}
+
+/* Whole pages of the limit; one at the least. */
+uint32_t np_pages_within(const neap_device *m, uint64_t limit)
+{
+    uint64_t n = limit / m->device->page_bytes;
+    return limit == 0 ? UINT32_MAX : n == 0 ? 1 : n < UINT32_MAX ? (uint32_t)n : UINT32_MAX - 1;
+}
+
+neap_status np_manager_open(np_device *device, const neap_device_options *options, neap_error *error,
+                            neap_device **opened)
+{
+    const neap_memory *memory = device->memory;
+    neap_device *m = NULL;
+    neap_status status = options ? check_options(options, error) : NEAP_OK;
+    if (status == NEAP_OK) {
+        m = np_memory_alloc_zero(memory, 1, sizeof *m);
+        status = m ? np_learner_init(&m->learner) : np_fail_memory(error);
+    }
+    if (status == NEAP_OK && pthread_mutex_init(&m->lock, NULL) != 0) {
+        np_learner_free(&m->learner);
+        status = np_fail_memory(error);
+    }
+    if (status != NEAP_OK) {
+        np_memory_free(memory, m, 1, sizeof *m);
+        device->api->free(device);
+        return status;
+    }
+    m->memory = memory;
+    m->device = device;
+    fill_in_options(m, options);
+    np_pages_init(&m->pages, device);
+    np_host_init(&m->host, device);
+    np_small_init(&m->small, &m->pages);
+    np_recorder_init(&m->recorder, memory);
+    m->limit_pages = m->options.mode == NEAP_MODE_PLAIN ? UINT32_MAX : np_pages_within(m, m->options.limit);
+    m->pin = 1;
+    m->next_id = 1;
+    if (m->options.mode == NEAP_MODE_PLAN) {
+        np_recorder_begin(&m->recorder, NULL);
+        np_plans_load(m);
+    }
+    *opened = m;
+    return NEAP_OK;
+}
+
+neap_status neap_open(const char *name, const neap_device_options *options, const neap_memory *memory,
+                      neap_error *error, neap_device **device)
+{
+    np_device *opened;
+    neap_status status = np_device_open(name, np_memory_or_default(memory), error, &opened);
+    return status == NEAP_OK ? np_manager_open(opened, options, error, device) : status;
+}
+
+void np_pattern_drop(neap_device *m, np_pattern *pattern)
+{
+    for (uint32_t i = 0; i < pattern->n_blocks; i++) {
+        np_view_free(&m->pages, &pattern->blocks[i].view, NP_UNCOUNTED);
+        np_host_give(&m->host, &pattern->blocks[i].slot);
+    }
+    np_pattern_free(pattern);
+}
+
+/* Is device memory what the host's allocator gives? */
+bool np_is_plain(const neap_device *m)
+{
+    return m->options.mode == NEAP_MODE_PLAIN && strcmp(m->device->kind, "cpu") == 0;
+}
+
+void neap_close(neap_device *m)
+{
+    if (!m) {
+        return;
+    }
+    np_learner_free(&m->learner);
+    (void)np_drain(m);
+    if (m->state == NEAP_STATE_RUN) {
+        np_settle(m);
+    }
+    while (m->live) {
+        np_free_off_plan(m, m->live);
+    }
+
+    np_plans_save(m);
+    np_refine_free(m);
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        np_pattern_drop(m, m->patterns.items[i]);
+    }
+    np_array_free(m->memory, &m->patterns);
+    np_array_free(m->memory, &m->unknown);
+    np_array_free(m->memory, &m->touches);
+    np_array_free(m->memory, &m->uses);
+    np_spares_dissolve(m);
+    np_array_free(m->memory, &m->spares);
+    np_view_free(&m->pages, &m->arena, NP_UNCOUNTED);
+    np_small_free(&m->small);
+    np_host_free(&m->host);
+    np_recorder_free(&m->recorder);
+    np_pages_free(&m->pages);
+    m->device->api->free(m->device);
+    (void)pthread_mutex_destroy(&m->lock);
+    np_memory_free(m->memory, m, 1, sizeof *m);
+}
