@@ -36,7 +36,7 @@ format:
 
 help:
 	@echo "make            build the command (build/neap) and the libraries"
-	@echo "make demo       set up, build, plan a recorded training run and draw the plan"
+	@echo "make demo       set up, build, train VGG-16 three ways, draw a plan"
 	@echo "make test       set up, then every check and test; STAGES='format release' runs those alone"
 	@echo "make bench      the figures of bench/results, measured again"
 	@echo "make fuzz       each fuzz target for SECONDS=$(SECONDS)"

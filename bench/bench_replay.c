@@ -197,8 +197,10 @@ static bool time_laps(replay *r, const np_device *clock, int n, double *ns)
 
 static bool open_device(replay *r, const char *link_name, double limit_share, np_device **clock)
 {
-    const neap_device_options options = {
-        .limit_share = limit_share, .min_block = ((uint64_t)1 << 20) / r->divisor, .refinements = UINT32_MAX};
+    const neap_device_options options = {.limit_share = limit_share,
+                                         .min_block = ((uint64_t)1 << 20) / r->divisor,
+                                         .refinements = UINT32_MAX,
+                                         .log = log_to_stderr, .log_level = NEAP_LOG_DEBUG};
     np_device_settings settings = {.page_bytes = ((uint64_t)2 << 20) / r->divisor, .n_streams = 1};
     neap_error error = {""};
     settings.n_pages = (uint32_t)(8 * LOAD_MAX / settings.page_bytes);

@@ -10,6 +10,14 @@
 #include "base/clock.h"
 #include "run/manager.h"
 
+/* The log of a device. */
+static inline void log_to_stderr(void *user, neap_log_level level, const char *line)
+{
+    (void)user;
+    (void)level;
+    (void)fprintf(stderr, "neap: %s\n", line);
+}
+
 /* One iteration; false: it failed. */
 typedef bool iterate(void *user);
 

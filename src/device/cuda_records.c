@@ -185,20 +185,34 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+/* No work that is done ended after now: where it seems so, the device's clock is the faster one, and is put back. */
+static uint64_t put_back(np_cuda *cuda, uint64_t start_ns, uint64_t duration_ns)
+{
+    uint64_t now_ns = np_clock_ns();
+    uint64_t end_ns = start_ns + duration_ns;
+    uint64_t excess_ns = end_ns > now_ns ? end_ns - now_ns : 0;
+    excess_ns = excess_ns < cuda->base_ns ? excess_ns : cuda->base_ns;
+    cuda->base_ns -= excess_ns;
+    return start_ns > excess_ns ? start_ns - excess_ns : 0;
+}
+
 /* What cannot be known is 0 ns long. */
 static void fill_times(np_cuda *cuda, np_cuda_lane *lane, np_cuda_record *record)
 {
     uint64_t earliest_ns = later(record->given_ns, lane->last_end_ns);
     float since_base = 0;
     float duration = 0;
+    uint64_t duration_ns;
     uint64_t start_ns = later(moment_of(cuda, record->start, &since_base), earliest_ns);
     np_cu_result result = cuda->driver.event_elapsed(&duration, record->start, record->event);
-    if (np_cuda_judge(cuda, result, "cuEventElapsedTime", NEAP_DEVICE_FAILED) != NEAP_OK || duration < 0) {
+    if (np_cuda_judge(cuda, result, "cuEventElapsedTime", NEAP_DEVICE_FAILED) != NEAP_OK || !(duration > 0)) {
         duration = 0;
     }
-    *record->times = (np_times){start_ns, (uint64_t)((double)duration * 1e6)};
-    lane->last_end_ns = start_ns + record->times->duration_ns;
-    if (since_base > REBASE_MS) { /* the start's moment is known best: it becomes the base, the base an event again */
+    duration_ns = (uint64_t)((double)duration * 1e6);
+    start_ns = later(put_back(cuda, start_ns, duration_ns), earliest_ns);
+    *record->times = (np_times){start_ns, duration_ns};
+    lane->last_end_ns = start_ns + duration_ns;
+    if (since_base > REBASE_MS) { /* the start becomes the base, and the old base an event again */
         np_cu_event old = cuda->base_event;
         cuda->base_event = record->start;
         record->start = old;

@@ -71,15 +71,13 @@ static neap_status begin_timed(np_cuda *cuda, np_cuda_lane *lane, np_times *time
 static void end_timed(np_cuda *cuda, np_cuda_lane *lane, np_cuda_record *record)
 {
     np_cuda_visit visit;
-    bool is_recorded = false;
     *record->times = (np_times){record->given_ns, 0};
     if (np_cuda_enter(cuda, &visit) == NEAP_OK) {
-        is_recorded = np_cuda_records_add(cuda, lane, record) == NEAP_OK;
+        (void)np_cuda_records_add(cuda, lane, record);
         np_cuda_leave(cuda, &visit);
     } else {
         np_cuda_records_give_back(cuda, record);
     }
-    (void)is_recorded;
 }
 
 static neap_status launch_timed(np_cuda *cuda, np_cuda_lane *lane, const np_task *task)

@@ -9,6 +9,10 @@ typedef struct np_device_settings {
     uint32_t n_pages;    /* 1 at least */
     uint32_t n_streams;  /* 1 to NP_MAX_STREAMS */
     neap_link link;      /* out_gbs 0: none is given */
+
+    /* Of devices that know their own size: page_bytes 0 is their usual page, and n_pages says nothing. */
+    uint64_t memory_bytes; /* 0: all they have */
+    uint32_t number;       /* which of them */
 } np_device_settings;
 
 /* Threads and the machine's own memory: see cpu.c. */
@@ -18,5 +22,9 @@ neap_status np_cpu_open(const np_device_settings *settings, const neap_memory *m
 /* A virtual clock, and a check of the order of uses: see sim.c. The link is given. */
 neap_status np_sim_open(const np_device_settings *settings, const neap_memory *memory, neap_error *error,
                         np_device **device);
+
+/* An NVIDIA GPU: see cuda.c. */
+neap_status np_cuda_open(const np_device_settings *settings, const neap_memory *memory, neap_error *error,
+                         np_device **device);
 
 #endif

@@ -110,8 +110,9 @@ void np_memfd_unreserve(np_memfd *memfd, char *address, uint64_t n_pages)
 neap_status np_memfd_map(np_memfd *memfd, char *address, uint32_t first_page, uint32_t n_pages)
 {
     /* The kernel looks for room in its table before it takes away what was there: a failure changes nothing. */
-    if (n_pages > 0 && mmap(address, n_pages * memfd->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                            memfd->file, (off_t)(first_page * memfd->page_bytes)) == MAP_FAILED) {
+    if (n_pages > 0 &&
+        mmap(address, n_pages * memfd->page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE,
+             memfd->file, (off_t)(first_page * memfd->page_bytes)) == MAP_FAILED) {
         return errno == ENOMEM ? NEAP_NO_MEMORY : NEAP_DEVICE_FAILED;
     }
     return NEAP_OK;

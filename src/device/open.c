@@ -1,4 +1,5 @@
-/* open.c: devices by name: kind[:profile][,key=value...], "sim:h200-pcie5,page=64KiB".
+/* open.c: devices by name: kind[:profile][,key=value...], "sim:h200-pcie5,page=64KiB". A profile is a link's name or, where
+ * there are several of a kind, a number: "cuda:1".
  *
  * Three tables say all there is: the kinds, their settings, and the links that neap_link_find knows. A name that does not
  * fit is refused with the table it was looked up in. */
@@ -19,17 +20,20 @@ typedef struct wishes {
     uint64_t page_bytes;
     uint64_t memory_bytes;
     uint32_t n_streams;
+    uint32_t number;
     neap_link link;
 } wishes;
 
 static const struct kind {
     const char *name;
-    bool has_links; /* a link's name may follow */
+    bool has_links;   /* a link's name may follow */
+    bool has_numbers; /* a number may follow; such devices know their pages and memory themselves */
     neap_status (*open)(const np_device_settings *settings, const neap_memory *memory, neap_error *error,
                         np_device **device);
 } kinds[] = {
-    {"cpu", false, np_cpu_open},
-    {"sim", true, np_sim_open},
+    {"cpu", false, false, np_cpu_open},
+    {"sim", true, false, np_sim_open},
+    {"cuda", false, true, np_cuda_open},
 };
 
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
@@ -195,6 +199,9 @@ static neap_status no_such_setting(text given, const struct kind *kind, neap_err
     for (size_t i = 0; kind->has_links && neap_link_name(i); i++) {
         list_add(list, neap_link_name(i));
     }
+    if (kind->has_numbers) {
+        list_add(list, "the device's number (0 where none is given)");
+    }
     return np_fail(error, NEAP_BAD_ARGUMENT, "device %s has no setting \"%.*s\": there are %s", kind->name,
                    (int)(given.n < 80 ? given.n : 80), given.at, list);
 }
@@ -228,12 +235,26 @@ static bool read_profile(text given, neap_link *link)
     return false;
 }
 
+/* A device's number; false where it is none. */
+static bool read_which(text given, uint32_t *number)
+{
+    double value;
+    text rest;
+    if (!read_number(given, &value, &rest) || rest.n > 0 || value > 1023 || value != (double)(uint32_t)value) {
+        return false;
+    }
+    *number = (uint32_t)value;
+    return true;
+}
+
 static neap_status read_settings(text all, const struct kind *kind, neap_error *error, wishes *wanted)
 {
     bool is_first = true;
     while (all.n > 0) {
         text given = text_until(all, ',', &all);
-        if (!(is_first && kind->has_links && read_profile(given, &wanted->link))) {
+        bool is_profile = is_first && ((kind->has_links && read_profile(given, &wanted->link)) ||
+                                       (kind->has_numbers && read_which(given, &wanted->number)));
+        if (!is_profile) {
             neap_status status = read_setting(given, kind, error, wanted);
             if (status != NEAP_OK) {
                 return status;
@@ -248,6 +269,14 @@ static neap_status resolve(const wishes *wanted, const struct kind *kind, neap_e
 {
     uint64_t page_bytes = wanted->page_bytes ? wanted->page_bytes : np_memfd_system_page();
     uint64_t n_pages = (wanted->memory_bytes ? wanted->memory_bytes : np_memfd_system_memory()) / page_bytes;
+    if (kind->has_numbers) {
+        *result = (np_device_settings){.page_bytes = wanted->page_bytes,
+                                       .memory_bytes = wanted->memory_bytes,
+                                       .number = wanted->number,
+                                       .n_streams = wanted->n_streams ? wanted->n_streams : 1,
+                                       .link = wanted->link};
+        return NEAP_OK;
+    }
     if (n_pages == 0) {
         return np_fail(error, NEAP_BAD_ARGUMENT, "the memory of device %s is less than one page of %llu bytes",
                        kind->name, (unsigned long long)page_bytes);

@@ -72,12 +72,31 @@ static neap_status add_step_time(study *s)
     return np_trace_add_meta(s->lesson->trace, "step_ms", 7, text, (size_t)n);
 }
 
+/* An exec's duration is the shortest of those seen: the first time, memory is touched that never was before. */
+static void take_shortest(study *s)
+{
+    const np_period *period = &s->period;
+    neap_event *events = s->lesson->trace->events.items;
+    uint32_t end = period->begin + period->run_length;
+    for (uint32_t t = 0; t < period->length; t++) {
+        neap_event *event = &events[event_at(period, t)];
+        for (uint32_t i = period->begin + (event_at(period, t) - period->begin) % period->length;
+             event->kind == NEAP_EVENT_EXEC && i < end; i += period->length) {
+            event->duration_ns =
+                events[i].duration_ns < event->duration_ns ? events[i].duration_ns : event->duration_ns;
+        }
+    }
+}
+
 static neap_status find_period(study *s)
 {
     np_lesson *lesson = s->lesson;
     neap_status status = np_period_find(lesson->trace, lesson->memory, &s->period);
     if (status == NEAP_OK && s->period.length == 0) {
         status = NEAP_NO_PERIOD;
+    }
+    if (status == NEAP_OK) {
+        take_shortest(s);
     }
     if (status == NEAP_OK && !lesson->is_disturbed) {
         status = add_step_time(s);
@@ -230,20 +249,24 @@ static void tell(const np_lesson *lesson, np_phase phase)
     }
 }
 
+/* Under a limit the first question is what has to leave, and the answer may be nothing. */
+static np_phase first_phase(const np_lesson *lesson)
+{
+    return lesson->limit > 0 || lesson->limit_share > 0 ? NP_PHASE_SWAPS : NP_PHASE_PLACES;
+}
+
 static neap_status plan(study *s)
 {
     np_lesson *lesson = s->lesson;
     neap_status status = find_limit(s);
     if (status == NEAP_OK) {
-        tell(lesson, NP_PHASE_PLACES);
         status = np_plan_pool(&s->planner, lesson->seconds * POOL_SHARE, &s->judged);
     }
     if (status == NEAP_OK && lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
         s->judged.place.footprint > arena_limit(lesson, lesson->limit_used)) {
-        tell(lesson, NP_PHASE_SWAPS);
         status = plan_within(s);
-        tell(lesson, NP_PHASE_PLACES);
     }
+    tell(lesson, NP_PHASE_PLACES);
     return status;
 }
 
@@ -391,7 +414,7 @@ neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
     lesson->is_stopping = &learner->is_stopping;
     (void)pthread_mutex_lock(&learner->lock);
     learner->lesson = lesson;
-    atomic_store(&learner->phase, (int)NP_PHASE_PLACES);
+    atomic_store(&learner->phase, (int)first_phase(lesson));
     atomic_store(&learner->is_busy, true);
     (void)pthread_cond_broadcast(&learner->changed);
     (void)pthread_mutex_unlock(&learner->lock);

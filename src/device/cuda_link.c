@@ -1,0 +1,192 @@
+/* cuda_link.c: how fast copies between the device and the host are, measured once.
+ *
+ * Copies of 16 MiB, each way alone and then both at once, between events of the device's own clock, the best of a few. A
+ * row of small copies tells what each of them costs beyond its bytes. All on streams of its own: the device's own may have
+ * work that waits for something. */
+#include <string.h>
+
+#include "device/cuda_state.h"
+
+enum {
+    BIG_BYTES = 16 << 20,
+    SMALL_BYTES = 64 << 10,
+    ROUNDS = 4,
+    N_BIG = 4,    /* copies between two events */
+    N_SMALL = 32, /* they fit into BIG_BYTES */
+};
+
+enum way { OUT, IN, N_WAYS };
+
+typedef struct probe {
+    np_cuda *cuda;
+    np_cu_stream streams[N_WAYS];
+    np_cu_event starts[N_WAYS];
+    np_cu_event ends[N_WAYS];
+    np_cu_address memory[N_WAYS];
+    char *host; /* BIG_BYTES for each way */
+} probe;
+
+#define TRY(call, name)                                                                                       \
+    do {                                                                                                      \
+        neap_status try_status = np_cuda_judge(p->cuda, p->cuda->driver.call, #name, NEAP_DEVICE_FULL);       \
+        if (try_status != NEAP_OK) {                                                                          \
+            return try_status;                                                                                \
+        }                                                                                                     \
+    } while (0)
+
+static neap_status probe_open(probe *p)
+{
+    for (int way = 0; way < N_WAYS; way++) {
+        TRY(stream_create(&p->streams[way], NP_CU_STREAM_NON_BLOCKING), cuStreamCreate);
+        TRY(event_create(&p->starts[way], NP_CU_EVENT_DEFAULT), cuEventCreate);
+        TRY(event_create(&p->ends[way], NP_CU_EVENT_DEFAULT), cuEventCreate);
+        TRY(alloc(&p->memory[way], BIG_BYTES), cuMemAlloc);
+    }
+    return np_cuda_host_alloc(&p->cuda->base, N_WAYS * (uint64_t)BIG_BYTES, &p->host);
+}
+
+/* Whatever of it there is. */
+static void probe_close(probe *p)
+{
+    const np_cuda_driver *driver = &p->cuda->driver;
+    for (int way = 0; way < N_WAYS; way++) {
+        if (p->streams[way]) {
+            (void)driver->stream_sync(p->streams[way]);
+            (void)driver->stream_destroy(p->streams[way]);
+        }
+        if (p->starts[way]) {
+            (void)driver->event_destroy(p->starts[way]);
+        }
+        if (p->ends[way]) {
+            (void)driver->event_destroy(p->ends[way]);
+        }
+        if (p->memory[way]) {
+            (void)driver->free(p->memory[way]);
+        }
+    }
+    if (p->host) {
+        np_cuda_host_free(&p->cuda->base, p->host, N_WAYS * (uint64_t)BIG_BYTES);
+    }
+}
+
+/* One after the other, through memory that lies one after the other where there is room. */
+static neap_status give_copies(probe *p, enum way way, uint64_t bytes, int n)
+{
+    uint64_t places = BIG_BYTES / bytes;
+    for (int i = 0; i < n; i++) {
+        uint64_t offset = (uint64_t)i % places * bytes;
+        char *host = p->host + way * (uint64_t)BIG_BYTES + offset;
+        if (way == OUT) {
+            TRY(copy_out(host, p->memory[way] + offset, bytes, p->streams[way]), cuMemcpyDtoHAsync);
+        } else {
+            TRY(copy_in(p->memory[way] + offset, host, bytes, p->streams[way]), cuMemcpyHtoDAsync);
+        }
+    }
+    return NEAP_OK;
+}
+
+/* The ns that n copies of a way take, the best of a few; never 0. */
+static neap_status time_way(probe *p, enum way way, uint64_t bytes, int n, double *ns)
+{
+    double best = 1e300;
+    for (int round = 0; round < ROUNDS; round++) {
+        float ms = 0;
+        neap_status status;
+        TRY(event_record(p->starts[way], p->streams[way]), cuEventRecord);
+        status = give_copies(p, way, bytes, n);
+        if (status != NEAP_OK) {
+            return status;
+        }
+        TRY(event_record(p->ends[way], p->streams[way]), cuEventRecord);
+        TRY(event_sync(p->ends[way]), cuEventSynchronize);
+        TRY(event_elapsed(&ms, p->starts[way], p->ends[way]), cuEventElapsedTime);
+        best = (double)ms * 1e6 < best ? (double)ms * 1e6 : best;
+    }
+    *ns = best > 1 ? best : 1;
+    return NEAP_OK;
+}
+
+/* The same for both at once: from the common start to the later end. */
+static neap_status time_both(probe *p, double *ns)
+{
+    double best = 1e300;
+    for (int round = 0; round < ROUNDS; round++) {
+        float ms[N_WAYS] = {0};
+        double longer;
+        TRY(event_record(p->starts[OUT], p->streams[OUT]), cuEventRecord);
+        TRY(stream_wait(p->streams[IN], p->starts[OUT], 0), cuStreamWaitEvent);
+        for (int i = 0; i < N_BIG; i++) { /* in turn, so that neither is far ahead when the other begins */
+            for (int way = 0; way < N_WAYS; way++) {
+                neap_status status = give_copies(p, (enum way)way, BIG_BYTES, 1);
+                if (status != NEAP_OK) {
+                    return status;
+                }
+            }
+        }
+        for (int way = 0; way < N_WAYS; way++) {
+            TRY(event_record(p->ends[way], p->streams[way]), cuEventRecord);
+        }
+        for (int way = 0; way < N_WAYS; way++) {
+            TRY(event_sync(p->ends[way]), cuEventSynchronize);
+            TRY(event_elapsed(&ms[way], p->starts[OUT], p->ends[way]), cuEventElapsedTime);
+        }
+        longer = (double)(ms[OUT] > ms[IN] ? ms[OUT] : ms[IN]) * 1e6;
+        best = longer < best ? longer : best;
+    }
+    *ns = best > 1 ? best : 1;
+    return NEAP_OK;
+}
+
+static neap_status measure(probe *p, neap_link *link)
+{
+    const double bytes = (double)N_BIG * BIG_BYTES;
+    double out_ns = 1;
+    double in_ns = 1;
+    double both_ns = 1;
+    double small_ns = 1;
+    double latency_ns;
+    neap_status status = time_way(p, OUT, BIG_BYTES, N_BIG, &out_ns);
+    if (status == NEAP_OK) {
+        status = time_way(p, IN, BIG_BYTES, N_BIG, &in_ns);
+    }
+    if (status == NEAP_OK) {
+        status = time_both(p, &both_ns);
+    }
+    if (status == NEAP_OK) {
+        status = time_way(p, OUT, SMALL_BYTES, N_SMALL, &small_ns);
+    }
+    if (status == NEAP_OK) {
+        double sum = bytes / out_ns + bytes / in_ns;
+        double both = 2 * bytes / both_ns;
+        latency_ns = small_ns / N_SMALL - SMALL_BYTES * out_ns / bytes;
+        *link = (neap_link){.out_gbs = bytes / out_ns,
+                            .in_gbs = bytes / in_ns,
+                            .both_gbs = both < sum ? both : 0,
+                            .latency_us = latency_ns > 0 ? latency_ns / 1e3 : 0};
+    }
+    return status;
+}
+
+neap_status np_cuda_link(np_device *device, neap_link *link)
+{
+    np_cuda *cuda = (np_cuda *)device;
+    neap_status status = NEAP_OK;
+    if (!(cuda->link.out_gbs > 0)) {
+        probe p = {.cuda = cuda};
+        np_cuda_visit visit;
+        status = np_cuda_enter(cuda, &visit);
+        if (status != NEAP_OK) {
+            return status;
+        }
+        status = probe_open(&p);
+        if (status == NEAP_OK) {
+            status = measure(&p, &cuda->link);
+        }
+        probe_close(&p);
+        np_cuda_leave(cuda, &visit);
+    }
+    if (status == NEAP_OK) {
+        *link = cuda->link;
+    }
+    return status;
+}

@@ -1,0 +1,326 @@
+/* context.c: initialisation, devices, contexts, errors; what every call begins with. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "standin/standin_state.h"
+
+standin_state standin = {.lock = PTHREAD_MUTEX_INITIALIZER, .progress = PTHREAD_COND_INITIALIZER};
+
+_Thread_local bool is_stream_thread;
+static _Thread_local context *stack[16];
+static _Thread_local int n_stack;
+
+/* ---- tools ---- */
+
+_Noreturn void misuse(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    (void)fputs("standin: misuse: ", stderr);
+    (void)vfprintf(stderr, format, arguments);
+    (void)fputc('\n', stderr);
+    va_end(arguments);
+    abort();
+}
+
+void lock(void)
+{
+    (void)pthread_mutex_lock(&standin.lock);
+}
+
+void unlock(void)
+{
+    (void)pthread_mutex_unlock(&standin.lock);
+}
+
+uint64_t now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+np_cu_result begin(const char *symbol, unsigned needs)
+{
+    np_cu_result result;
+    if (is_stream_thread) {
+        misuse("%s is called by work of a stream", symbol);
+    }
+    lock();
+    result = failure_of_call(symbol);
+    if (result == NP_CU_SUCCESS && (needs & NEEDS_INIT) && !standin.is_ready) {
+        result = (np_cu_result)CU_NOT_INITIALIZED;
+    }
+    if (result == NP_CU_SUCCESS && (needs & NEEDS_CONTEXT) == NEEDS_CONTEXT && !current_context()) {
+        result = (np_cu_result)CU_INVALID_CONTEXT;
+    }
+    if (result == NP_CU_SUCCESS && (needs & IS_UNSAFE)) {
+        bool is_own = false;
+        if (capture_forbids(&is_own)) {
+            result = (np_cu_result)CU_CAPTURE_UNSUPPORTED;
+        }
+    }
+    if (result != NP_CU_SUCCESS) {
+        unlock();
+    }
+    return result;
+}
+
+np_cu_result end(np_cu_result result)
+{
+    unlock();
+    return result;
+}
+
+void *object_make(size_t bytes, uint32_t kind)
+{
+    object *made = calloc(1, bytes);
+    if (!made) {
+        misuse("the machine has no memory left");
+    }
+    made->kind = kind;
+    made->is_alive = true;
+    made->next = standin.objects;
+    standin.objects = made;
+    return made;
+}
+
+void *object_check(const void *handle, uint32_t kind, const char *symbol)
+{
+    for (object *o = standin.objects; o; o = o->next) {
+        if (o == handle) {
+            if (o->kind != kind) {
+                misuse("%s: the handle is one of another kind", symbol);
+            }
+            if (!o->is_alive) {
+                misuse("%s: the handle was destroyed", symbol);
+            }
+            return o;
+        }
+    }
+    misuse("%s: %p is no handle", symbol, handle);
+}
+
+/* ---- initialisation and errors ---- */
+
+static uint64_t number_from(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+np_cu_result cuInit(unsigned int flags)
+{
+    BEGIN(NEEDS_NOTHING);
+    (void)flags;
+    if (!standin.is_ready) {
+        standin.n_devices = (int)number_from("STANDIN_DEVICES", 1);
+        standin.memory_bytes = number_from("STANDIN_MEMORY", 1u << 30);
+        standin.granularity = number_from("STANDIN_GRANULARITY", 2u << 20);
+        standin.seed = number_from("STANDIN_SEED", 1);
+        standin.longest_delay_us = number_from("STANDIN_DELAY_US", 50);
+        failures_from_environment();
+        if (standin.n_devices > MAX_DEVICES) {
+            misuse("STANDIN_DEVICES is more than %d", MAX_DEVICES);
+        }
+        memory_open();
+        standin.is_ready = standin.n_devices > 0;
+    }
+    return end(standin.is_ready ? NP_CU_SUCCESS : NP_CU_NO_DEVICE);
+}
+
+np_cu_result cuDriverGetVersion(int *version)
+{
+    BEGIN(NEEDS_NOTHING);
+    *version = 13000;
+    return end(NP_CU_SUCCESS);
+}
+
+static const struct {
+    int result;
+    const char *name;
+    const char *text;
+} results[] = {
+    {NP_CU_SUCCESS, "CUDA_SUCCESS", "no error"},
+    {NP_CU_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
+    {NP_CU_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
+    {CU_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {NP_CU_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
+    {NP_CU_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
+    {CU_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
+    {CU_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
+    {NP_CU_NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {CU_HOST_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
+     "part or all of the requested memory range is already mapped"},
+    {CU_HOST_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
+     "pointer does not correspond to a registered memory region"},
+    {CU_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
+     "operation not permitted when stream is capturing"},
+    {CU_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
+     "operation failed due to a previous error during capture"},
+    {CU_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT", "operation not permitted on an event last recorded in a capturing stream"},
+    {NP_CU_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
+};
+
+static np_cu_result find_text(np_cu_result result, bool wants_name, const char **text)
+{
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
+        if (results[i].result == (int)result) {
+            *text = wants_name ? results[i].name : results[i].text;
+            return NP_CU_SUCCESS;
+        }
+    }
+    *text = NULL;
+    return NP_CU_INVALID_VALUE;
+}
+
+np_cu_result cuGetErrorName(np_cu_result result, const char **name)
+{
+    return find_text(result, true, name);
+}
+
+np_cu_result cuGetErrorString(np_cu_result result, const char **text)
+{
+    return find_text(result, false, text);
+}
+
+/* ---- devices ---- */
+
+static bool is_device(int device)
+{
+    return device >= 0 && device < standin.n_devices;
+}
+
+np_cu_result cuDeviceGetCount(int *n)
+{
+    BEGIN(NEEDS_INIT);
+    *n = standin.n_devices;
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuDeviceGet(np_cu_device *device, int ordinal)
+{
+    BEGIN(NEEDS_INIT);
+    if (!is_device(ordinal)) {
+        return end(NP_CU_INVALID_DEVICE);
+    }
+    *device = ordinal;
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuDeviceGetName(char *name, int bytes, np_cu_device device)
+{
+    BEGIN(NEEDS_INIT);
+    if (!is_device(device) || bytes < 1) {
+        return end(NP_CU_INVALID_DEVICE);
+    }
+    (void)snprintf(name, (size_t)bytes, "Stand-in");
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuDeviceGetAttribute(int *value, np_cu_attribute attribute, np_cu_device device)
+{
+    BEGIN(NEEDS_INIT);
+    if (!is_device(device)) {
+        return end(NP_CU_INVALID_DEVICE);
+    }
+    *value = attribute == NP_CU_VIRTUAL_MEMORY && !getenv("STANDIN_NO_VIRTUAL_MEMORY");
+    return end(NP_CU_SUCCESS);
+}
+
+/* ---- contexts ---- */
+
+context *current_context(void)
+{
+    return n_stack > 0 ? stack[n_stack - 1] : NULL;
+}
+
+np_cu_result cuDevicePrimaryCtxRetain(np_cu_context *made, np_cu_device device)
+{
+    context **c;
+    BEGIN(NEEDS_INIT);
+    if (!is_device(device)) {
+        return end(NP_CU_INVALID_DEVICE);
+    }
+    c = &standin.contexts[device];
+    if (!*c) {
+        *c = object_make(sizeof **c, CONTEXT);
+        (*c)->device = device;
+    }
+    if ((*c)->n_retained++ == 0) {
+        (*c)->default_stream = stream_make(device, 0, true);
+    }
+    standin.counts.n_contexts++;
+    *made = (np_cu_context)*c;
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuDevicePrimaryCtxRelease_v2(np_cu_device device)
+{
+    context *c;
+    BEGIN(NEEDS_INIT);
+    c = is_device(device) ? standin.contexts[device] : NULL;
+    if (!c || c->n_retained == 0) {
+        misuse("cuDevicePrimaryCtxRelease: the context is not retained");
+    }
+    standin.counts.n_contexts--;
+    if (--c->n_retained == 0) {
+        stream *ended = c->default_stream;
+        c->default_stream = NULL;
+        stream_end(ended);
+    }
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuCtxGetCurrent(np_cu_context *current)
+{
+    BEGIN(NEEDS_INIT);
+    *current = (np_cu_context)current_context();
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuCtxPushCurrent_v2(np_cu_context pushed)
+{
+    BEGIN(NEEDS_INIT);
+    if (n_stack == (int)(sizeof stack / sizeof *stack)) {
+        misuse("cuCtxPushCurrent: the stack of contexts is full");
+    }
+    stack[n_stack++] = object_check(pushed, CONTEXT, "cuCtxPushCurrent");
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuCtxPopCurrent_v2(np_cu_context *popped)
+{
+    BEGIN(NEEDS_INIT);
+    if (n_stack == 0) {
+        return end((np_cu_result)CU_INVALID_CONTEXT);
+    }
+    n_stack--;
+    if (popped) {
+        *popped = (np_cu_context)stack[n_stack];
+    }
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuCtxSetCurrent(np_cu_context set)
+{
+    BEGIN(NEEDS_INIT);
+    if (!set) {
+        n_stack -= n_stack > 0;
+    } else {
+        n_stack += n_stack == 0;
+        stack[n_stack - 1] = object_check(set, CONTEXT, "cuCtxSetCurrent");
+    }
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuCtxSynchronize(void)
+{
+    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
+    streams_drain();
+    return end(NP_CU_SUCCESS);
+}
