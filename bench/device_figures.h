@@ -2,7 +2,7 @@
  *
  *     name,input,value,unit,asked,met,machine
  *
- * `met` is empty where nothing is asked. Times are medians; where an interval matters it is the 95 % one of the median,
+ * `met` is empty where nothing is asked, `value` where there is none: what was to be measured did not happen. Times are medians; where an interval matters it is the 95 % one of the median,
  * by order statistics, which supposes nothing about how they are spread: with n times, each as likely above the median as
  * below it, the k-th lowest and k-th highest enclose it but for twice the chance of fewer than k heads in n throws. */
 #ifndef NEAP_BENCH_DEVICE_FIGURES_H
@@ -41,9 +41,12 @@ static inline int figures_close(figures *f)
 static inline void figure_row(figures *f, const char *name, const char *input, double value, const char *unit,
                               const char *asked, const char *met)
 {
+    char text[32] = "";
+    if (!isnan(value)) {
+        (void)snprintf(text, sizeof text, "%.7g", value);
+    }
     if (f->csv) {
-        (void)fprintf(f->csv, "%s,\"%s\",%.7g,%s,%s,%s,\"%s\"\n", name, input, value, unit, asked, met,
-                      bench_machine());
+        (void)fprintf(f->csv, "%s,\"%s\",%s,%s,%s,%s,\"%s\"\n", name, input, text, unit, asked, met, bench_machine());
         (void)fflush(f->csv);
     }
 }

@@ -3,7 +3,8 @@
 #
 # Results go to bench/results, which is in git; a run that lacks data (../shared, or the folder that NEAP_SHARED names)
 # writes to the build folder, so that figures in git are never replaced by fewer. NEAP_BENCH_REPEATS, 3 unless set, is
-# how often each plan is made. It leaves with 1 where a plan failed; a missed target is printed and kept, not an error.
+# how often each plan is made. NEAP_BENCH_QUICK=1 runs the figures of running programs alone, shortly, as a smoke test,
+# and keeps none. It leaves with 1 where a plan failed; a missed target is printed and kept, not an error.
 set -eu
 cd "$(dirname "$0")/.."
 build=${NEAP_BUILD_DIR:-build}
@@ -24,6 +25,29 @@ if ! ls "$shared"/dsa/*.csv >/dev/null 2>&1; then
     echo "SKIPPED: no public instances in $shared/dsa; their groups are left out"
 fi
 mkdir -p "$results" "$work/new"
+
+running() { # what neap costs programs that run on it
+    echo
+    echo "running on a plan: what that costs the program"
+    "$build/bench/bench_device" --csv "$work/new/device.csv" || failed=1
+    echo
+    "$build/bench/bench_exec" --csv "$work/new/device.csv" || failed=1
+    echo
+    echo "running recordings on the simulated device: 1 % of an iteration between forecast and clock at most"
+    "$build/bench/bench_replay" --csv "$work/new/device.csv" tests/data/traces/*.neap.gz || failed=1
+    echo
+    if [ -x "$build/bench/bench_nets" ]; then
+        echo "training networks on the CPU device"
+        "$build/bench/bench_nets" --csv "$work/new/nets.csv" || failed=1
+    else
+        echo "SKIPPED: no networks, as OpenBLAS was not found when neap was built"
+    fi
+}
+
+if [ "${NEAP_BENCH_QUICK:-0}" != 0 ]; then
+    running
+    exit $failed
+fi
 
 plan() { # plan GROUP [--NAME VALUE]... FILE...
     local group=$1
@@ -76,6 +100,8 @@ echo "detecting the period: 10 M events a second on one core to be reached"
 echo
 echo "swapping: how much less is held, what that costs, and how far that is from the best possible"
 "$build/bench/bench_swap" --csv "$work/new/swap.csv" "$traces"/*.neap.gz || failed=1
+
+running
 
 cp "$work"/new/*.csv "$results"/
 missed=$(grep -c ',no,"' "$results/pool.csv" || true)

@@ -150,6 +150,18 @@ static void set_limit(neap_device *m, const np_lesson *lesson)
     }
 }
 
+/* A share of the peak load is a limit as soon as the peak is known, with a plan or without. */
+static void note_failure(neap_device *m, const np_lesson *lesson, neap_status status)
+{
+    m->n_failed_plans++;
+    m->plan_not_before_ns = np_clock_ns() + (FIRST_PAUSE_NS << (m->n_failed_plans < 7 ? m->n_failed_plans : 7));
+    if (lesson->limit_used && m->limit_pages == UINT32_MAX) {
+        m->limit_pages = np_pages_within(m, lesson->limit_used);
+    }
+    np_log(m, NEAP_LOG_WARN, "no plan: %s%s", lesson->error.text[0] ? lesson->error.text : neap_status_message(status),
+           m->limit_pages == UINT32_MAX ? "" : "; blocks that were not used lately leave where the limit needs it");
+}
+
 static void take_lesson(neap_device *m, np_lesson *lesson)
 {
     np_pattern *pattern = NULL;
@@ -158,10 +170,7 @@ static void take_lesson(neap_device *m, np_lesson *lesson)
         np_refine_take(m, lesson->trace, pattern);
         lesson->trace = NULL;
     } else if (status != NEAP_OK) {
-        m->n_failed_plans++;
-        m->plan_not_before_ns = np_clock_ns() + (FIRST_PAUSE_NS << (m->n_failed_plans < 7 ? m->n_failed_plans : 7));
-        np_log(m, NEAP_LOG_WARN, "no plan: %s",
-               lesson->error.text[0] ? lesson->error.text : neap_status_message(status));
+        note_failure(m, lesson, status);
     } else {
         set_limit(m, lesson);
         pattern->trace = lesson->trace;

@@ -46,38 +46,54 @@ typedef struct host_copy {
 static void run_host_copy(void *arg)
 {
     const host_copy *copy = arg;
-    memcpy(copy->to, copy->from, copy->bytes);
+    if (copy->bytes > 0) {
+        memcpy(copy->to, copy->from, copy->bytes);
+    }
+}
+
+static neap_status check_bounds(const neap_block *block, uint64_t offset, uint64_t bytes)
+{
+    np_device_fail_clear();
+    return offset <= block->bytes && bytes <= block->bytes - offset
+               ? NEAP_OK
+               : np_device_fail(NEAP_BAD_ARGUMENT, "%llu bytes from byte %llu on, of a block of %llu",
+                                (unsigned long long)bytes, (unsigned long long)offset,
+                                (unsigned long long)block->bytes);
 }
 
 static neap_status copy_host(neap_device *m, const char *name, const neap_block *block, neap_access_kind kind,
-                             const host_copy *copy, uint64_t offset)
+                             const host_copy *copy)
 {
     neap_block *used = (neap_block *)(uintptr_t)block; /* its contents are read only, its bookkeeping is not */
     neap_work work = {.name = name, .run = run_host_copy, .arg = copy, .arg_bytes = sizeof *copy};
     neap_use use = {.block = used, .kind = kind};
-    neap_status status;
-    if (offset > block->bytes || copy->bytes > block->bytes - offset) {
-        return np_device_fail(NEAP_BAD_ARGUMENT, "bytes %llu to %llu of a block of %llu", (unsigned long long)offset,
-                              (unsigned long long)(offset + copy->bytes), (unsigned long long)block->bytes);
+    neap_status status = neap_exec(m, &work, &use, 1);
+    if (status != NEAP_OK) {
+        return status;
     }
-    status = neap_exec(m, &work, &use, 1);
-    if (status == NEAP_OK) { /* of stream 0 alone: others may be waiting for it */
-        (void)pthread_mutex_lock(&m->lock);
-        status = m->device->api->sync(m->device, 0, m->device->api->mark(m->device, 0));
-        (void)pthread_mutex_unlock(&m->lock);
-    }
-    return status;
+    (void)pthread_mutex_lock(&m->lock); /* of stream 0 alone: others may be waiting for it */
+    status = m->device->api->sync(m->device, 0, m->device->api->mark(m->device, 0));
+    (void)pthread_mutex_unlock(&m->lock);
+    return status == NEAP_OK ? NEAP_OK : np_device_fail(status, "%s: %s", name, neap_status_message(status));
 }
 
 neap_status neap_write(neap_device *m, neap_block *block, uint64_t offset, const void *from, uint64_t bytes)
 {
-    host_copy copy = {.to = block->address + offset, .from = from, .bytes = bytes};
     bool is_whole = offset == 0 && bytes == block->bytes;
-    return copy_host(m, "neap.write", block, is_whole ? NEAP_ACCESS_WRITE : NEAP_ACCESS_UNKNOWN, &copy, offset);
+    neap_status status = check_bounds(block, offset, bytes);
+    if (status == NEAP_OK) {
+        host_copy copy = {.to = block->address + offset, .from = from, .bytes = bytes};
+        status = copy_host(m, "neap.write", block, is_whole ? NEAP_ACCESS_WRITE : NEAP_ACCESS_UNKNOWN, &copy);
+    }
+    return status;
 }
 
 neap_status neap_read(neap_device *m, const neap_block *block, uint64_t offset, void *to, uint64_t bytes)
 {
-    host_copy copy = {.to = to, .from = block->address + offset, .bytes = bytes};
-    return copy_host(m, "neap.read", block, NEAP_ACCESS_READ, &copy, offset);
+    neap_status status = check_bounds(block, offset, bytes);
+    if (status == NEAP_OK) {
+        host_copy copy = {.to = to, .from = block->address + offset, .bytes = bytes};
+        status = copy_host(m, "neap.read", block, NEAP_ACCESS_READ, &copy);
+    }
+    return status;
 }

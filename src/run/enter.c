@@ -300,10 +300,10 @@ static void take_over(neap_device *m, np_pattern *pattern)
     pattern->was_entered = true;
     pattern->n_laps = pattern->n_noted = 0;
     pattern->last_lap_start_ns = 0;
+    m->pages.recent_peak = m->pattern ? m->pages.recent_peak : m->pages.n_held;
     m->pattern = pattern;
     m->cursor = 0;
     m->state = NEAP_STATE_RUN;
-    m->footprint_pages = m->footprint_pages > m->pages.n_held ? m->footprint_pages : m->pages.n_held;
 }
 
 bool np_enter(neap_device *m, np_pattern *pattern)

@@ -19,12 +19,13 @@ typedef struct forecast {
     np_times starts[LAPS]; /* of the first exec */
 } forecast;
 
-static neap_status copy(forecast *f, np_stream stream, uint32_t swap, uint64_t *marks)
+/* A copy of nothing, where there is nothing to copy, holds its place in the order of copies (follow.c). */
+static neap_status copy(forecast *f, np_stream stream, uint32_t swap, bool is_needed, uint64_t *marks)
 {
     const np_program_swap *s = &f->program->swaps.items[swap];
     neap_status status = np_virtual_reserve(&f->time, stream);
     if (status == NEAP_OK) {
-        np_virtual_copy(&f->time, stream, s->end - s->begin);
+        np_virtual_copy(&f->time, stream, is_needed ? s->end - s->begin : 0);
         marks[swap] = f->time.streams[stream].mark;
     }
     return status;
@@ -42,7 +43,7 @@ static neap_status wait(forecast *f, np_stream stream, np_stream other, uint64_t
 static neap_status do_op(forecast *f, const np_op *op)
 {
     const np_program_swap *swap = op->kind == NP_OP_OUT ? &f->program->swaps.items[op->index] : NULL;
-    neap_status status = NEAP_OK;
+    bool is_needed;
     switch ((np_op_kind)op->kind) {
     case NP_OP_WAIT_EXEC:
         return wait(f, op->stream, f->exec_streams[op->index], f->exec_marks[op->index]);
@@ -51,18 +52,16 @@ static neap_status do_op(forecast *f, const np_op *op)
     case NP_OP_WAIT_IN:
         return wait(f, op->stream, NP_STREAM_IN, f->in_marks[op->index]);
     case NP_OP_OUT:
-        if (!f->is_out[op->index] && !np_clean_has(&f->cleans[swap->life], swap->begin, swap->end)) {
-            status = copy(f, NP_STREAM_OUT, op->index, f->out_marks);
+        is_needed = !f->is_out[op->index] && !np_clean_has(&f->cleans[swap->life], swap->begin, swap->end);
+        if (is_needed) {
             np_clean_note(&f->cleans[swap->life], swap->begin, swap->end);
         }
         f->is_out[op->index] = true;
-        return status;
+        return copy(f, NP_STREAM_OUT, op->index, is_needed, f->out_marks);
     case NP_OP_IN:
-        if (f->is_out[op->index]) {
-            status = copy(f, NP_STREAM_IN, op->index, f->in_marks);
-        }
+        is_needed = f->is_out[op->index];
         f->is_out[op->index] = false;
-        return status;
+        return copy(f, NP_STREAM_IN, op->index, is_needed, f->in_marks);
     }
     return NEAP_INTERNAL;
 }

@@ -71,7 +71,6 @@ struct neap_device {
     /* on the plan */
     np_pattern *pattern;      /* followed now, or last; NULL: none was yet */
     uint32_t cursor;          /* next event of its program */
-    uint32_t footprint_pages; /* the most that was held since a plan became active */
     np_array(np_pattern *) patterns;
     np_array(np_unknown) unknown;
     uint8_t history[NP_HISTORY]; /* kinds of the last iterations: index of a pattern, 255: none */

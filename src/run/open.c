@@ -5,6 +5,8 @@
 #include "base/status.h"
 #include "run/manager.h"
 
+#define MAX_SECONDS 1e9 /* of planning: for ever, and yet a number of nanoseconds */
+
 static neap_status check_options(const neap_device_options *options, neap_error *error)
 {
     if (!(options->limit_share >= 0) || options->limit_share > 1 || !(options->plan_seconds >= 0) ||
@@ -20,7 +22,9 @@ static void fill_in_options(neap_device *m, const neap_device_options *options)
     static const neap_device_options none;
     m->options = options ? *options : none;
     m->options.min_block = m->options.min_block ? m->options.min_block : (uint64_t)1 << 20;
-    m->options.plan_seconds = m->options.plan_seconds > 0 ? m->options.plan_seconds : 2;
+    m->options.plan_seconds = m->options.plan_seconds > MAX_SECONDS ? MAX_SECONDS
+                              : m->options.plan_seconds > 0         ? m->options.plan_seconds
+                                                                    : 2;
     m->options.plan_threads = m->options.plan_threads ? m->options.plan_threads : 1;
     m->options.refinements = m->options.refinements == UINT_MAX ? 0
                              : m->options.refinements           ? m->options.refinements

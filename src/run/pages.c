@@ -61,6 +61,7 @@ static void hold_run(np_pages *pages, uint32_t first, uint32_t length, uint32_t 
     }
     pages->n_held += length;
     pages->peak_held = pages->n_held > pages->peak_held ? pages->n_held : pages->peak_held;
+    pages->recent_peak = pages->n_held > pages->recent_peak ? pages->n_held : pages->recent_peak;
 }
 
 neap_status np_pages_take(np_pages *pages, uint32_t n, uint32_t *numbers)

@@ -85,6 +85,13 @@ bool np_block_is_here(const neap_block *block)
     return block->view.n_missing == 0;
 }
 
+/* Where a run of pages that ends there ends: what follows the block in its last page is another's. */
+static uint64_t end_of_pages(const neap_device *m, const neap_block *block, uint32_t end)
+{
+    uint64_t bytes = (uint64_t)end * m->device->page_bytes;
+    return bytes < block->bytes ? bytes : block->bytes;
+}
+
 static uint64_t bytes_of_pages(const neap_device *m, const neap_block *block)
 {
     return (uint64_t)block->view.n_pages * m->device->page_bytes;
@@ -117,7 +124,7 @@ static neap_status copy_pages_out(neap_device *m, neap_block *block, uint32_t fi
             past++;
         }
         if (past > i) {
-            status = copy_out(m, block, i * page, past * page);
+            status = copy_out(m, block, i * page, end_of_pages(m, block, past));
         }
         i = past + 1;
     }
@@ -382,7 +389,7 @@ static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbe
 static neap_status return_run(neap_device *m, neap_block *block, uint32_t first, uint32_t end, const uint32_t *numbers)
 {
     uint64_t page = m->device->page_bytes;
-    uint64_t bytes = (end - first) * page;
+    uint64_t bytes = end_of_pages(m, block, end) - first * page;
     uint64_t mark = 0;
     neap_status status = np_view_map(&m->pages, &block->view, first, end - first, &numbers[first]);
     if (status != NEAP_OK) {

@@ -25,8 +25,7 @@ void neap_get_stats(neap_device *m, neap_stats *stats)
     stats->limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * page;
     stats->held = m->pages.n_held * page;
     stats->peak_held = m->pages.peak_held * page;
-    stats->footprint =
-        m->pattern ? (m->footprint_pages > m->pages.n_held ? m->footprint_pages : m->pages.n_held) * page : 0;
+    stats->footprint = m->pattern ? m->pages.recent_peak * page : 0;
     if (np_is_plain(m)) {
         stats->held = m->plain_bytes;
         stats->peak_held = m->peak_plain_bytes;
@@ -66,9 +65,11 @@ neap_status neap_device_trace(neap_device *m, const neap_memory *memory, neap_er
     if (status == NEAP_OK) {
         np_recorder_fill_times(&m->recorder);
         from = trace_at_hand(m);
-        status = from ? np_trace_copy(from, np_memory_or_default(memory), trace)
-                      : np_fail(error, NEAP_NO_PERIOD, "nothing is recorded at present");
+        status = from ? np_trace_copy(from, np_memory_or_default(memory), trace) : NEAP_NO_PERIOD;
     }
     (void)pthread_mutex_unlock(&m->lock);
-    return status;
+    return status == NEAP_OK ? NEAP_OK
+                             : np_fail(error, status, "%s",
+                                       status == NEAP_NO_PERIOD ? "nothing is recorded at present"
+                                                                : neap_status_message(status));
 }

@@ -3,17 +3,23 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device/standin_device.h"
 #include "testing.h"
 
 np_device *device_open(const char *name, const neap_memory *memory)
 {
     np_device *device = NULL;
     neap_error error = {{0}};
-    neap_status status = np_device_open(name, memory, &error, &device);
+    bool is_cuda = strncmp(name, "cuda", 4) == 0;
+    neap_status status;
+    if (is_cuda) {
+        standin_use(65536);
+    }
+    status = np_device_open(name, memory, &error, &device);
     if (status != NEAP_OK) {
         test_fail(__FILE__, __LINE__, "%s: %s: %s", name, neap_status_name(status), error.text);
     }
-    return device;
+    return is_cuda ? standin_wrap(device) : device;
 }
 
 void device_close(np_device *device)

@@ -7,6 +7,7 @@
 
 #include "base/rng.h"
 #include "device/device_tools.h"
+#include "device/standin_device.h"
 #include "testing.h"
 
 static const char *const devices[] = {
@@ -16,6 +17,9 @@ static const char *const devices[] = {
     "sim:memory=64MiB",
     "sim:a100-pcie4,memory=64MiB,page=64KiB,streams=3",
     "sim:link=10GB/s,memory=64MiB,streams=2",
+    "cuda:0,memory=64MiB",
+    "cuda:memory=64MiB,streams=3,link=10GB/s",
+    "cuda:0,memory=64MiB,page=256KiB,streams=2",
 };
 
 enum { N_DEVICES = sizeof devices / sizeof *devices };
@@ -469,6 +473,7 @@ int main(void)
 {
     static struct CMUnitTest tests[N_DEVICES * N_CASES];
     static char names[N_DEVICES * N_CASES][128];
+    standin_use(65536);
     for (size_t i = 0; i < N_DEVICES * N_CASES; i++) {
         const char *device = devices[i / N_CASES];
         (void)snprintf(names[i], sizeof names[i], "%s on %s", cases[i % N_CASES].name, device);

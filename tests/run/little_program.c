@@ -294,6 +294,9 @@ uint32_t little_run_until_plan(little_program *p, uint32_t most)
         little_laps(p, 1);
         n++;
     }
-    ASSERT_EQ(little_stats(p).state, NEAP_STATE_RUN);
+    if (little_stats(p).state != NEAP_STATE_RUN) {
+        test_fail(__FILE__, __LINE__, "no plan is followed after %u iterations; the last that was said: %s", most,
+                  p->n_lines > 0 && p->n_lines <= LITTLE_LINES ? p->lines[p->n_lines - 1].text : "nothing");
+    }
     return n;
 }

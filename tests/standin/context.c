@@ -57,11 +57,8 @@ np_cu_result begin(const char *symbol, unsigned needs)
     if (result == NP_CU_SUCCESS && (needs & NEEDS_CONTEXT) == NEEDS_CONTEXT && !current_context()) {
         result = (np_cu_result)CU_INVALID_CONTEXT;
     }
-    if (result == NP_CU_SUCCESS && (needs & IS_UNSAFE)) {
-        bool is_own = false;
-        if (capture_forbids(&is_own)) {
-            result = (np_cu_result)CU_CAPTURE_UNSUPPORTED;
-        }
+    if (result == NP_CU_SUCCESS && (needs & IS_UNSAFE) && capture_forbids()) {
+        result = (np_cu_result)CU_CAPTURE_UNSUPPORTED;
     }
     if (result != NP_CU_SUCCESS) {
         unlock();
@@ -88,20 +85,19 @@ void *object_make(size_t bytes, uint32_t kind)
     return made;
 }
 
-void *object_check(const void *handle, uint32_t kind, const char *symbol)
+void *object_check(void *handle, uint32_t kind, const char *symbol)
 {
-    for (object *o = standin.objects; o; o = o->next) {
-        if (o == handle) {
-            if (o->kind != kind) {
-                misuse("%s: the handle is one of another kind", symbol);
-            }
-            if (!o->is_alive) {
-                misuse("%s: the handle was destroyed", symbol);
-            }
-            return o;
-        }
+    object *o = handle;
+    if (!o) {
+        misuse("%s: the handle is NULL", symbol);
     }
-    misuse("%s: %p is no handle", symbol, handle);
+    if (o->kind != kind) {
+        misuse("%s: %p is no handle of the right kind", symbol, handle);
+    }
+    if (!o->is_alive) {
+        misuse("%s: the handle was destroyed", symbol);
+    }
+    return o;
 }
 
 /* ---- initialisation and errors ---- */

@@ -135,16 +135,19 @@ int standin_launch(void *handle, void (*run)(void *arg), const void *arg, size_t
 standin_kernel *standin_kernel_create(const char *name, void (*run)(void **), size_t n, const size_t *bytes);
 void standin_kernel_free(standin_kernel *kernel);
 
-extern const standin_control standin_control_table;
-const standin_control standin_control_table = {
-    .count = control_count,
-    .fail = control_fail,
-    .n_failed = control_n_failed,
-    .n_calls = control_n_calls,
-    .nth_symbol = control_nth_symbol,
-    .set_memory = control_set_memory,
-    .set_delay = control_set_delay,
-    .launch = standin_launch,
-    .kernel_create = standin_kernel_create,
-    .kernel_free = standin_kernel_free,
-};
+const standin_control *standin_get_control(void)
+{
+    static const standin_control control = {
+        .count = control_count,
+        .fail = control_fail,
+        .n_failed = control_n_failed,
+        .n_calls = control_n_calls,
+        .nth_symbol = control_nth_symbol,
+        .set_memory = control_set_memory,
+        .set_delay = control_set_delay,
+        .launch = standin_launch,
+        .kernel_create = standin_kernel_create,
+        .kernel_free = standin_kernel_free,
+    };
+    return &control;
+}

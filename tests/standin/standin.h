@@ -13,7 +13,7 @@
  *     STANDIN_DELAY_US     the longest of them; 0: none
  *     STANDIN_FAIL         SYMBOL:N:CODE, the N-th call of a function fails with that number
  *
- * A test that has loaded the library finds these by dlsym(library, "standin_control"). */
+ * A test that has loaded the library finds the functions below by dlsym(library, "standin_get_control"). */
 #ifndef TESTS_STANDIN_STANDIN_H
 #define TESTS_STANDIN_STANDIN_H
 
@@ -60,5 +60,7 @@ typedef struct standin_control {
     standin_kernel *(*kernel_create)(const char *name, void (*run)(void **parameters), size_t n, const size_t *bytes);
     void (*kernel_free)(standin_kernel *kernel);
 } standin_control;
+
+typedef const standin_control *(*standin_get_control_function)(void);
 
 #endif

@@ -65,7 +65,7 @@ typedef struct item {
 typedef struct object {
     uint32_t kind; /* one of the numbers below */
     bool is_alive;
-    struct object *next; /* all there ever were */
+    struct object *next; /* all there ever were: a leak checker finds them */
 } object;
 
 enum { STREAM = 0x57e1, EVENT, MEMORY, KERNEL, GRAPH, EXEC, CONTEXT };
@@ -170,7 +170,7 @@ context *current_context(void);
 
 /* A new object, alive; one that a program names: it must be of that kind, and alive. */
 void *object_make(size_t bytes, uint32_t kind);
-void *object_check(const void *handle, uint32_t kind, const char *symbol);
+void *object_check(void *handle, uint32_t kind, const char *symbol);
 
 /* ---- failures.c ---- */
 np_cu_result failure_of_call(const char *symbol); /* under the lock */
@@ -197,7 +197,7 @@ void streams_drain(void);           /* all of them */
 void streams_check_unused(const void *at, size_t bytes, const char *symbol);
 
 /* ---- capture.c ---- */
-bool capture_forbids(bool *is_own); /* an unsafe call of this thread; the captures concerned are invalid then */
+bool capture_forbids(void); /* an unsafe call of this thread? The captures that do are invalid then */
 void capture_add(stream *s, item *work);
 void capture_invalidate(capture *c);
 np_cu_capture_mode *thread_capture_mode(void);
