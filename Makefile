@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 SECONDS ?= 600
 
-.PHONY: all demo test bench fuzz install clean format help
+.PHONY: all demo test bench fuzz soak install clean format help
 all:
 	@scripts/build.sh release product
 
@@ -25,6 +25,10 @@ fuzz:
 	@scripts/build.sh fuzz all
 	@NEAP_FUZZ_SECONDS=$(SECONDS) ctest --test-dir build/fuzz --output-on-failure
 
+soak:
+	@scripts/setup.sh test
+	@scripts/soak.sh
+
 install: all
 	@cmake --install build --prefix $(PREFIX)
 
@@ -40,6 +44,7 @@ help:
 	@echo "make test       set up, then every check and test; STAGES='format release' runs those alone"
 	@echo "make bench      the figures of bench/results, measured again"
 	@echo "make fuzz       each fuzz target for SECONDS=$(SECONDS)"
+	@echo "make soak       a million random programs under sanitizers, for hours; NEAP_SOAK_FROM=N goes on"
 	@echo "make install    into PREFIX=$(PREFIX); DESTDIR is honoured"
 	@echo "make format     clang-format over the tree"
 	@echo "make clean      remove build/"

@@ -152,7 +152,7 @@ static void judge_execs(figures *f, const char *name, const exec_program *p, dou
     figure_note(f, "exec_whole", name, median_of(all, n).value * 1e-3, "us");
     figure_note(f, "exec_swaps", name, (double)plan->swaps.n / N_EXECS, "per exec");
     figure_note(f, "exec_operations", name, (double)plan->ops.n / N_EXECS, "per exec");
-    (void)figure_judge(f, "metadata", name, (double)stats.metadata_bytes, "bytes per event", BELOW, 256);
+    figure_note(f, "metadata", name, (double)stats.metadata_bytes, "bytes per event"); /* asked of networks */
     (void)printf("  %-42s %8.1f %8.1f %8.2f %8.2f   %s\n", name, ns, all[n / 2], (double)plan->swaps.n / N_EXECS,
                  (double)plan->ops.n / N_EXECS, met);
     (void)fflush(stdout);

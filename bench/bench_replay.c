@@ -223,9 +223,10 @@ static void judge_replay(figures *f, const replay *r, const char *input, double 
     figure_note(f, "stats_overhead", input, stats->overhead * 100, "%");
     const char *held = figure_judge(f, "footprint_by_limit", input, of_limit, "ratio", AT_MOST, 1);
     const char *small = figure_judge(f, "metadata", input, metadata, "bytes per event", BELOW, 256);
-    (void)printf("  %-36s %8.1f %8.1f %8.2f %8.2f %8.2f %8.3f %6.0f   %s\n", input,
+    figure_note(f, "plans", input, (double)stats->n_patterns, "count"); /* of one, the last, is the forecast */
+    (void)printf("  %-38s %8.1f %8.1f %8.2f %8.2f %8.2f %8.3f %6" PRIu64 " %6.0f   %s\n", input,
                  (double)(stats->limit * r->divisor) * 1e-6, (double)(stats->footprint * r->divisor) * 1e-6,
-                 forecast * 100, measured * 100, stats->overhead * 100, error * 100, metadata,
+                 forecast * 100, measured * 100, stats->overhead * 100, error * 100, stats->n_patterns, metadata,
                  *met || *held || *small ? "MISSED" : "");
     (void)fflush(stdout);
 }
@@ -270,8 +271,8 @@ int main(int argc, char **argv)
         (void)fputs("usage: bench_replay [--csv PATH] FILE...\n", stderr);
         return 2;
     }
-    (void)printf("  %-36s %8s %8s %8s %8s %8s %8s %6s\n", "recordings replayed: overhead, %", "limit MB", "held MB",
-                 "forecast", "measured", "by stats", "error", "B/ev");
+    (void)printf("  %-38s %8s %8s %8s %8s %8s %8s %6s %6s\n", "recordings replayed: overhead, %", "limit MB", "held MB",
+                 "forecast", "measured", "by stats", "error", "plans", "B/ev");
     for (int i = 1; i < argc; i++) {
         replay r = {0};
         if (!read_replay(argv[i], &r)) {

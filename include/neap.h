@@ -392,7 +392,7 @@ typedef struct neap_device_options {
     void *log_user;
 } neap_device_options;
 
-/* By name: "cpu", "sim:h200-pcie5" (any name that neap_link_find knows), then settings: "cpu:page=64KiB,link=2GB/s".
+/* By name: "cpu", "cuda:0", "sim:h200-pcie5" (any name that neap_link_find knows), then settings: "cpu:page=64KiB,link=2GB/s".
  *   page=BYTES     the unit in which memory is mapped (a power of two, 4 KiB at least)
  *   memory=BYTES   what the device has
  *   streams=N      of the program, 1 to 16
@@ -439,6 +439,10 @@ typedef struct neap_work {
 
 /* Queues the work and returns. The blocks it uses are on the device while it runs, at their addresses. */
 neap_status neap_exec(neap_device *device, const neap_work *work, const neap_use *uses, size_t n_uses);
+
+/* What the device's driver calls a stream: on "cuda" the CUstream that work.run gives its kernels to, from the thread that
+ * called neap_exec. NULL on devices that run work themselves. */
+void *neap_stream_native(neap_device *device, unsigned stream);
 
 /* Work given to `stream` from now on waits for all given to `other` so far. Work of different streams that uses the
  * same block is the program's to order. */

@@ -209,6 +209,7 @@ static const np_device_interface cpu_interface = {
     .sync = cpu_sync,
     .link = cpu_link,
     .now_ns = cpu_now_ns,
+    .native = NULL,
     .problem = NULL,
 };
 

@@ -51,14 +51,12 @@ static void cuda_free(np_device *device)
     np_cuda *cuda = (np_cuda *)device;
     if (cuda->context) {
         np_cuda_visit visit;
-        bool has_entered = np_cuda_enter(cuda, &visit) == NEAP_OK;
+        (void)np_cuda_enter(cuda, &visit);
         (void)np_cuda_sync_all(cuda);
         np_cuda_records_close(cuda);
         close_streams(cuda);
         np_cuda_memory_free(cuda);
-        if (has_entered) {
-            np_cuda_leave(cuda, &visit);
-        }
+        np_cuda_leave(cuda, &visit);
         (void)cuda->driver.primary_release(cuda->ordinal);
     }
     np_memory_free(device->memory, cuda, 1, sizeof *cuda);
@@ -84,6 +82,7 @@ static const np_device_interface cuda_interface = {
     .sync = np_cuda_sync,
     .link = np_cuda_link,
     .now_ns = cuda_now_ns,
+    .native = np_cuda_stream,
     .problem = cuda_problem,
 };
 

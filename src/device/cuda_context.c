@@ -43,6 +43,7 @@ neap_status np_cuda_enter(np_cuda *cuda, np_cuda_visit *visit)
         visit->has_mode = status == NEAP_OK;
         if (status != NEAP_OK) {
             np_cuda_leave(cuda, visit);
+            *visit = (np_cuda_visit){0};
         }
     }
     return status;

@@ -78,11 +78,10 @@ void np_cuda_release(np_device *device, uint32_t first_page, uint32_t n_pages)
 {
     np_cuda *cuda = cuda_of(device);
     np_cuda_visit visit;
-    if (np_cuda_enter(cuda, &visit) == NEAP_OK) {
-        release_handles(cuda, first_page, n_pages);
-        (void)np_pagemap_release(&cuda->pages, first_page, n_pages);
-        np_cuda_leave(cuda, &visit);
-    }
+    (void)np_cuda_enter(cuda, &visit);
+    release_handles(cuda, first_page, n_pages);
+    (void)np_pagemap_release(&cuda->pages, first_page, n_pages);
+    np_cuda_leave(cuda, &visit);
 }
 
 /* ---- addresses ---- */
@@ -113,18 +112,6 @@ neap_status np_cuda_reserve(np_device *device, uint64_t n_pages, char **address)
     }
     np_cuda_leave(cuda, &visit);
     return status;
-}
-
-void np_cuda_unreserve(np_device *device, char *address, uint64_t n_pages)
-{
-    np_cuda *cuda = cuda_of(device);
-    np_cuda_visit visit;
-    if (np_cuda_enter(cuda, &visit) == NEAP_OK) {
-        (void)np_cuda_judge(cuda, cuda->driver.unreserve(address_of(address), n_pages * device->page_bytes),
-                            "cuMemAddressFree", NEAP_NO_MEMORY);
-        (void)np_pagemap_remove(&cuda->pages, address, n_pages);
-        np_cuda_leave(cuda, &visit);
-    }
 }
 
 /* ---- mappings ---- */
@@ -259,29 +246,46 @@ neap_status np_cuda_map(np_device *device, char *address, uint32_t first_page, u
     return status;
 }
 
-/* What the driver refuses to unmap stays mapped, and known to be. */
-static void unmap_all(np_cuda *cuda, char *address, uint64_t n_pages)
+/* What the driver refuses to unmap stays mapped, and known to be. Whether nothing is mapped there any more. */
+static bool unmap_all(np_cuda *cuda, char *address, uint64_t n_pages)
 {
     uint64_t page = cuda->base.page_bytes;
+    bool are_unmapped = true;
     while (n_pages > 0) {
         span run = next_mapped(cuda, address, n_pages);
         uint64_t n_seen = (uint64_t)(run.address - address) / page + run.n_pages;
         if (run.n_pages > 0 && unmap_range(cuda, run.address, run.n_pages) == NEAP_OK) {
             (void)np_pagemap_unmap(&cuda->pages, run.address, run.n_pages);
+        } else {
+            are_unmapped = are_unmapped && run.n_pages == 0;
         }
         address += n_seen * page;
         n_pages -= n_seen;
     }
+    return are_unmapped;
 }
 
 void np_cuda_unmap(np_device *device, char *address, uint64_t n_pages)
 {
     np_cuda *cuda = cuda_of(device);
     np_cuda_visit visit;
-    if (n_pages > 0 && np_cuda_enter(cuda, &visit) == NEAP_OK) {
-        unmap_all(cuda, address, n_pages);
-        np_cuda_leave(cuda, &visit);
+    (void)np_cuda_enter(cuda, &visit);
+    (void)unmap_all(cuda, address, n_pages);
+    np_cuda_leave(cuda, &visit);
+}
+
+/* Where something could not be unmapped, the addresses are kept: it is tried again in the end. */
+void np_cuda_unreserve(np_device *device, char *address, uint64_t n_pages)
+{
+    np_cuda *cuda = cuda_of(device);
+    np_cuda_visit visit;
+    (void)np_cuda_enter(cuda, &visit);
+    if (unmap_all(cuda, address, n_pages)) {
+        (void)np_cuda_judge(cuda, cuda->driver.unreserve(address_of(address), n_pages * device->page_bytes),
+                            "cuMemAddressFree", NEAP_NO_MEMORY);
+        (void)np_pagemap_remove(&cuda->pages, address, n_pages);
     }
+    np_cuda_leave(cuda, &visit);
 }
 
 void np_cuda_memory_free(np_cuda *cuda)
@@ -289,8 +293,9 @@ void np_cuda_memory_free(np_cuda *cuda)
     for (size_t i = 0; i < cuda->pages.reservations.n; i++) {
         const np_reservation *r = &cuda->pages.reservations.items[i];
         char *address = (char *)(uintptr_t)r->address;
-        unmap_all(cuda, address, r->n_pages);
-        (void)cuda->driver.unreserve(address_of(address), r->n_pages * cuda->base.page_bytes);
+        if (unmap_all(cuda, address, r->n_pages)) {
+            (void)cuda->driver.unreserve(address_of(address), r->n_pages * cuda->base.page_bytes);
+        }
     }
     for (size_t i = 0; i < cuda->pages.physical.n; i++) {
         if (cuda->pages.physical.items[i].committed) {
@@ -357,9 +362,10 @@ void np_cuda_host_free(np_device *device, char *host, uint64_t bytes)
     uint64_t block_bytes;
     uint64_t all_bytes;
     neap_status status;
-    if (!host || !host_sizes(bytes, &block_bytes, &all_bytes) || np_cuda_enter(cuda, &visit) != NEAP_OK) {
+    if (!host || !host_sizes(bytes, &block_bytes, &all_bytes)) {
         return;
     }
+    (void)np_cuda_enter(cuda, &visit);
     status = np_cuda_judge(cuda, cuda->driver.host_unregister(host), "cuMemHostUnregister", NEAP_NO_MEMORY);
     np_cuda_leave(cuda, &visit);
     if (status == NEAP_OK) { /* else the device may still hold its pages: they are not anybody else's again */

@@ -73,6 +73,7 @@ typedef struct np_cuda_visit {
     np_cu_capture_mode mode; /* the thread's own */
 } np_cuda_visit;
 
+/* What must be done in any case is done after a failure too: to leave is then to do nothing. */
 neap_status np_cuda_enter(np_cuda *cuda, np_cuda_visit *visit);
 void np_cuda_leave(np_cuda *cuda, const np_cuda_visit *visit);
 

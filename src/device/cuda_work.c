@@ -27,11 +27,32 @@ typedef union argument {
     unsigned char bytes[NEAP_ARG_MAX];
 } argument;
 
+/* A copy between the program's memory and the device's: the driver sees by the addresses where they lead. */
+static neap_status run_copy(np_cuda *cuda, const np_cuda_lane *lane, const np_task *task)
+{
+    np_host_copy copy;
+    np_cuda_visit visit;
+    neap_status status;
+    memcpy(&copy, task->arg, sizeof copy);
+    status = copy.bytes > 0 ? np_cuda_enter(cuda, &visit) : NEAP_OK;
+    if (status == NEAP_OK && copy.bytes > 0) {
+        status = np_cuda_judge(cuda,
+                               cuda->driver.copy_any((np_cu_address)(uintptr_t)copy.to,
+                                                     (np_cu_address)(uintptr_t)copy.from, copy.bytes, lane->stream),
+                               "cuMemcpyAsync", NEAP_DEVICE_FULL);
+        np_cuda_leave(cuda, &visit);
+    }
+    return status;
+}
+
 /* The program puts its work on the stream. */
-static neap_status run_task(np_cuda *cuda, const np_task *task)
+static neap_status run_task(np_cuda *cuda, const np_cuda_lane *lane, const np_task *task)
 {
     np_cuda_visit visit;
     neap_status status = NEAP_OK;
+    if (task->run == np_host_copy_run) {
+        return run_copy(cuda, lane, task);
+    }
     if (task->run) {
         status = np_cuda_enter_as_program(cuda, &visit);
         if (status == NEAP_OK) {
@@ -87,7 +108,7 @@ static neap_status launch_timed(np_cuda *cuda, np_cuda_lane *lane, const np_task
     if (status != NEAP_OK) {
         return status;
     }
-    status = run_task(cuda, task);
+    status = run_task(cuda, lane, task);
     if (status != NEAP_OK) {
         np_cuda_records_give_back(cuda, &record);
         return status;
@@ -105,7 +126,7 @@ neap_status np_cuda_launch(np_device *device, np_stream stream, const np_task *t
     if (task->times) {
         status = launch_timed(cuda, lane, task);
     } else {
-        status = run_task(cuda, task);
+        status = run_task(cuda, lane, task);
         lane->mark += status == NEAP_OK;
     }
     if (status == NEAP_OK) {

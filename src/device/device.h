@@ -44,6 +44,16 @@ typedef struct np_touch {
     bool writes;
 } np_touch;
 
+/* The one task that devices know: a copy between the program's own memory and the device's, in stream order. A device whose
+ * memory the host cannot touch sees it by its function, and copies in its own way. */
+typedef struct np_host_copy {
+    void *to;
+    const void *from;
+    uint64_t bytes;
+} np_host_copy;
+
+void np_host_copy_run(void *arg); /* arg: np_host_copy */
+
 typedef struct np_task {
     void (*run)(void *arg);
     const void *arg;
@@ -81,6 +91,7 @@ typedef struct np_device_interface {
     /* facts */
     neap_status (*link)(np_device *device, neap_link *link); /* speeds of copies: known, or measured (some milliseconds) */
     uint64_t (*now_ns)(const np_device *device);
+    void *(*native)(const np_device *device, np_stream stream); /* (optional) the driver's own name for a stream */
     const char *(*problem)(const np_device *device); /* (optional) what the device found wrong, NULL: nothing */
 } np_device_interface;
 

@@ -241,6 +241,7 @@ static const np_device_interface sim_interface = {
     .sync = sim_sync,
     .link = sim_link,
     .now_ns = sim_now_ns,
+    .native = NULL,
     .problem = sim_problem,
 };
 

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-static neap_status init(np_reorder *reorder, const np_sections *sections, const np_part *part, uint64_t seed)
+neap_status np_reorder_init(np_reorder *reorder, const np_sections *sections, const np_part *part, np_order order,
+                            uint64_t seed)
 {
     const neap_memory *memory = sections->memory;
     np_reorder made = {.sections = sections, .part = part, .excess = UINT64_MAX, .rng = np_rng_make(seed)};
@@ -14,39 +15,16 @@ static neap_status init(np_reorder *reorder, const np_sections *sections, const 
     made.trial = np_memory_alloc(memory, part->n_items, sizeof *made.trial);
     made.too_high = np_memory_alloc(memory, part->n_items, sizeof *made.too_high);
     made.offsets = np_memory_alloc(memory, part->n_items, sizeof *made.offsets);
-    if (!made.order || !made.trial || !made.too_high || !made.offsets) {
-        np_reorder_free(&made);
-        return NEAP_NO_MEMORY;
-    }
-    *reorder = made;
-    return NEAP_OK;
-}
-
-neap_status np_reorder_init(np_reorder *reorder, const np_sections *sections, const np_part *part, np_order order,
-                            uint64_t seed)
-{
-    np_reorder made;
-    neap_status status = init(&made, sections, part, seed);
-    if (status != NEAP_OK) {
-        return status;
-    }
-    status = np_fit_order(sections, part, order, made.order);
-    if (status != NEAP_OK) {
-        np_reorder_free(&made);
-        return status;
-    }
-    *reorder = made;
-    return NEAP_OK;
-}
-
-neap_status np_reorder_init_from(np_reorder *reorder, const np_sections *sections, const np_part *part,
-                                 const uint32_t *order, uint64_t seed)
-{
-    neap_status status = init(reorder, sections, part, seed);
+    status = made.order && made.trial && made.too_high && made.offsets ? NEAP_OK : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
-        memcpy(reorder->order, order, part->n_items * sizeof *order);
+        status = np_fit_order(sections, part, order, made.order);
     }
-    return status;
+    if (status != NEAP_OK) {
+        np_reorder_free(&made);
+        return status;
+    }
+    *reorder = made;
+    return NEAP_OK;
 }
 
 void np_reorder_free(np_reorder *reorder)

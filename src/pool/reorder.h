@@ -24,10 +24,6 @@ typedef struct np_reorder {
 
 neap_status np_reorder_init(np_reorder *reorder, const np_sections *sections, const np_part *part, np_order order,
                             uint64_t seed);
-
-/* The same from a given order of the part's items. */
-neap_status np_reorder_init_from(np_reorder *reorder, const np_sections *sections, const np_part *part,
-                                 const uint32_t *order, uint64_t seed);
 void np_reorder_free(np_reorder *reorder);
 
 /* One step towards `goal`. *height is that of the trial, whose offsets are in reorder->offsets; UINT64_MAX: stopped. */

@@ -1,15 +1,12 @@
 #include "pool/solve.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "base/status.h"
 #include "pool/check.h"
 #include "pool/fit.h"
-#include "pool/reorder.h"
 #include "pool/search.h"
 
 typedef struct solving {
@@ -141,16 +138,17 @@ static neap_status place_by_search(solving *s)
     return status;
 }
 
-static void gather_offsets(const solving *s, uint64_t *offsets)
+static void gather_offsets(const np_problem *problem, const np_sections *sections, const uint64_t *item_offsets,
+                           uint64_t *offsets)
 {
     uint64_t at = 0;
-    for (size_t i = 0; i < s->sections->everywhere.n; i++) {
-        uint32_t buffer = s->sections->everywhere.items[i];
+    for (size_t i = 0; i < sections->everywhere.n; i++) {
+        uint32_t buffer = sections->everywhere.items[i];
         offsets[buffer] = at;
-        at += s->problem->buffers.items[buffer].size;
+        at += problem->buffers.items[buffer].size;
     }
-    for (size_t i = 0; i < s->sections->items.n; i++) {
-        offsets[s->sections->items.items[i].buffer] = s->sections->base + s->item_offsets[i];
+    for (size_t i = 0; i < sections->items.n; i++) {
+        offsets[sections->items.items[i].buffer] = sections->base + item_offsets[i];
     }
 }
 
@@ -186,22 +184,27 @@ static neap_status check_fixed(const np_problem *problem, neap_error *error)
     return status;
 }
 
-/* Gathers, checks, and only then hands over. */
-static neap_status finish(const solving *s, neap_error *error, np_solution *solution)
+neap_status np_solve_check_fixed(const np_problem *problem, const np_sections *sections, neap_error *error)
 {
-    np_solution made = {.memory = s->problem->memory, .n_offsets = s->problem->buffers.n};
+    return sections->has_fixed ? check_fixed(problem, error) : NEAP_OK;
+}
+
+neap_status np_solution_make(const np_problem *problem, const np_sections *sections, const np_solved *solved,
+                             neap_error *error, np_solution *solution)
+{
+    np_solution made = {.memory = problem->memory, .n_offsets = problem->buffers.n};
     np_check_result verdict;
     neap_status status;
     made.offsets = np_memory_alloc(made.memory, made.n_offsets, sizeof *made.offsets);
     if (!made.offsets) {
         return NEAP_NO_MEMORY;
     }
-    gather_offsets(s, made.offsets);
-    made.height = s->sections->base + s->height;
-    made.load = s->sections->base + s->sections->load;
-    made.bound = s->sections->base + s->bound;
-    memcpy(made.found_by, s->found_by, sizeof made.found_by);
-    status = np_check(s->problem, made.offsets, made.height, &verdict);
+    gather_offsets(problem, sections, solved->item_offsets, made.offsets);
+    made.height = sections->base + solved->height;
+    made.load = sections->base + sections->load;
+    made.bound = sections->base + solved->bound;
+    (void)snprintf(made.found_by, sizeof made.found_by, "%s", solved->found_by);
+    status = np_check(problem, made.offsets, made.height, &verdict);
     if (status == NEAP_OK && verdict.verdict != NP_CHECK_RIGHT) {
         status = np_fail(error, NEAP_INTERNAL, "the plan was refused by the checker: buffer %u, verdict %d",
                          verdict.buffer, (int)verdict.verdict);
@@ -227,9 +230,7 @@ neap_status np_solve(const np_problem *problem, const np_solve_options *options,
         return status;
     }
     s.sections = &sections;
-    if (sections.has_fixed) {
-        status = check_fixed(problem, error);
-    }
+    status = np_solve_check_fixed(problem, &sections, error);
     s.item_offsets = np_memory_alloc(problem->memory, sections.items.n, sizeof *s.item_offsets);
     if (status == NEAP_OK && !s.item_offsets) {
         status = NEAP_NO_MEMORY;
@@ -251,105 +252,9 @@ neap_status np_solve(const np_problem *problem, const np_solve_options *options,
         }
     }
     if (status == NEAP_OK) {
-        status = finish(&s, error, solution);
+        np_solved solved = {s.item_offsets, s.height, s.bound, s.found_by};
+        status = np_solution_make(problem, &sections, &solved, error, solution);
     }
-    np_memory_free(problem->memory, s.item_offsets, sections.items.n, sizeof *s.item_offsets);
-    np_sections_free(&sections);
-    return status;
-}
-
-/* ---- near another placement ---- */
-
-typedef struct hinted {
-    uint64_t offset; /* where it stood */
-    uint64_t size;
-    uint32_t item;
-} hinted;
-
-/* What stood lowest first; what stood nowhere last, the largest first. */
-static int compare_hinted(const void *left, const void *right)
-{
-    const hinted *a = left;
-    const hinted *b = right;
-    if (a->offset != b->offset) {
-        return a->offset < b->offset ? -1 : 1;
-    }
-    if (a->size != b->size) {
-        return a->size > b->size ? -1 : 1;
-    }
-    return a->item < b->item ? -1 : a->item > b->item;
-}
-
-static neap_status order_near(const np_sections *sections, const np_part *part, const uint64_t *offsets,
-                              uint32_t *order)
-{
-    hinted *sorted = np_memory_alloc(sections->memory, part->n_items, sizeof *sorted);
-    if (!sorted) {
-        return NEAP_NO_MEMORY;
-    }
-    for (uint32_t i = 0; i < part->n_items; i++) {
-        const np_item *item = &sections->items.items[part->first_item + i];
-        sorted[i] = (hinted){offsets[item->buffer], item->size, part->first_item + i};
-    }
-    qsort(sorted, part->n_items, sizeof *sorted, compare_hinted);
-    for (uint32_t i = 0; i < part->n_items; i++) {
-        order[i] = sorted[i].item;
-    }
-    np_memory_free(sections->memory, sorted, part->n_items, sizeof *sorted);
-    return NEAP_OK;
-}
-
-static neap_status place_part_near(solving *s, const np_part *part, const np_near *near, uint32_t *order, bool *found)
-{
-    uint64_t goal = near->goal > s->sections->base ? near->goal - s->sections->base : 0;
-    uint64_t height = UINT64_MAX;
-    np_reorder reorder;
-    neap_status status = order_near(s->sections, part, near->offsets, order);
-    if (status == NEAP_OK) {
-        status = np_reorder_init_from(&reorder, s->sections, part, order, near->seed);
-    }
-    if (status != NEAP_OK) {
-        return status;
-    }
-    for (uint32_t i = 0; i <= near->n_steps && status == NEAP_OK && height > goal; i++) {
-        status = np_reorder_step(&reorder, goal, NULL, &height);
-    }
-    if (status == NEAP_OK && height <= goal) {
-        memcpy(&s->item_offsets[part->first_item], reorder.offsets, part->n_items * sizeof *reorder.offsets);
-        s->height = height > s->height ? height : s->height;
-    }
-    *found = status == NEAP_OK && height <= goal;
-    np_reorder_free(&reorder);
-    return status;
-}
-
-neap_status np_solve_near(const np_problem *problem, const np_near *near, neap_error *error, np_solution *solution,
-                          bool *found)
-{
-    np_sections sections;
-    solving s = {.problem = problem, .sections = &sections, .found_by = "reordered first-fit, near another"};
-    uint32_t *order;
-    neap_status status = np_sections_make(problem, &sections);
-    if (status != NEAP_OK) {
-        return status;
-    }
-    *found = sections.base + sections.load <= near->goal;
-    if (*found && sections.has_fixed) {
-        status = check_fixed(problem, error);
-    }
-    order = np_memory_alloc(problem->memory, sections.items.n, sizeof *order);
-    s.item_offsets = np_memory_alloc(problem->memory, sections.items.n, sizeof *s.item_offsets);
-    if (status == NEAP_OK && (!order || !s.item_offsets)) {
-        status = NEAP_NO_MEMORY;
-    }
-    for (size_t p = 0; p < sections.parts.n && status == NEAP_OK && *found; p++) {
-        status = place_part_near(&s, &sections.parts.items[p], near, order, found);
-    }
-    s.bound = sections.load;
-    if (status == NEAP_OK && *found) {
-        status = finish(&s, error, solution);
-    }
-    np_memory_free(problem->memory, order, sections.items.n, sizeof *order);
     np_memory_free(problem->memory, s.item_offsets, sections.items.n, sizeof *s.item_offsets);
     np_sections_free(&sections);
     return status;

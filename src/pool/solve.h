@@ -2,7 +2,7 @@
 #ifndef NP_POOL_SOLVE_H
 #define NP_POOL_SOLVE_H
 
-#include "pool/problem.h"
+#include "pool/sections.h"
 
 typedef struct np_solve_options {
     neap_solver solver;
@@ -27,19 +27,23 @@ typedef struct np_solution {
 /* NEAP_BAD_INPUT: two fixed buffers stand in each other's way. Every solution has passed the checker. */
 neap_status np_solve(const np_problem *problem, const np_solve_options *options, neap_error *error,
                      np_solution *solution);
-/* A placement near another one: `near` says where each buffer stood, NEAP_NO_OFFSET where that is not known. First-fits in
- * the order of those places, reordered up to n_steps times (reorder.h) until the height is at or below `goal`, in units:
- * quick where little has changed. *found false: it did not get there, and the solution is not written. */
-typedef struct np_near {
-    const uint64_t *offsets; /* units, by buffer of the problem */
-    uint64_t goal;
-    uint32_t n_steps;
-    uint64_t seed;
-} np_near;
-
-neap_status np_solve_near(const np_problem *problem, const np_near *near, neap_error *error, np_solution *solution,
-                          bool *found);
-
 void np_solution_free(np_solution *solution);
+
+/* ---- for those who place ---- */
+
+/* The places of a problem's items, above the base of its sections. */
+typedef struct np_solved {
+    const uint64_t *item_offsets;
+    uint64_t height;
+    uint64_t bound; /* no lower than the sections' load */
+    const char *found_by;
+} np_solved;
+
+/* Gathers, checks, and only then hands over. NEAP_INTERNAL: the checker refused it. */
+neap_status np_solution_make(const np_problem *problem, const np_sections *sections, const np_solved *solved,
+                             neap_error *error, np_solution *solution);
+
+/* NEAP_BAD_INPUT: fixed buffers stand in each other's way. */
+neap_status np_solve_check_fixed(const np_problem *problem, const np_sections *sections, neap_error *error);
 
 #endif

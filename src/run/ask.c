@@ -112,18 +112,62 @@ static void plan_recorded(neap_device *m)
     }
 }
 
-/* One for the same events takes the place of an older one that nothing needs any more. */
-static void add_pattern(neap_device *m, np_pattern *pattern)
+/* Can the pattern be given up? */
+static bool is_idle(const neap_device *m, const np_pattern *pattern)
 {
-    for (size_t i = 0; i < m->patterns.n; i++) {
-        np_pattern *old = m->patterns.items[i];
-        if (old->hash == pattern->hash && old->n_live == 0 && old != m->pattern) {
-            np_pattern_drop(m, old);
-            m->patterns.items[i] = pattern;
-            return;
+    return pattern->n_live == 0 && pattern != m->pattern;
+}
+
+/* The idle pattern whose kind came longest ago; as many as there are: none is idle. */
+static size_t find_oldest(const neap_device *m, uint32_t *age)
+{
+    size_t oldest = m->patterns.n;
+    *age = 0;
+    for (size_t i = m->patterns.n; i-- > 0;) {
+        uint32_t its_age = np_history_age(&m->history, m->patterns.items[i]->hash);
+        if (is_idle(m, m->patterns.items[i]) && its_age >= *age) {
+            *age = its_age;
+            oldest = i;
         }
     }
+    return oldest;
+}
+
+bool np_has_room_for_pattern(const neap_device *m)
+{
+    uint32_t age;
+    return m->patterns.n < NP_MAX_PATTERNS || (find_oldest(m, &age) < m->patterns.n && age == NP_HISTORY);
+}
+
+static void give_up(neap_device *m, size_t index)
+{
+    np_refine_forget(m, m->patterns.items[index]);
+    np_pattern_drop(m, m->patterns.items[index]);
+    m->patterns.n--;
+    for (size_t i = index; i < m->patterns.n; i++) {
+        m->patterns.items[i] = m->patterns.items[i + 1];
+    }
+}
+
+/* One for the same events takes the place of an older one that nothing needs any more; where there are too many, the one
+ * that came longest ago makes room. False: none can. */
+static bool add_pattern(neap_device *m, np_pattern *pattern)
+{
+    uint32_t age;
+    for (size_t i = m->patterns.n; i-- > 0;) {
+        if (m->patterns.items[i]->hash == pattern->hash && is_idle(m, m->patterns.items[i])) {
+            give_up(m, i);
+        }
+    }
+    if (m->patterns.n >= NP_MAX_PATTERNS) {
+        size_t oldest = find_oldest(m, &age);
+        if (oldest == m->patterns.n) {
+            return false;
+        }
+        give_up(m, oldest);
+    }
     m->patterns.items[m->patterns.n++] = pattern;
+    return true;
 }
 
 static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **pattern)
@@ -162,6 +206,23 @@ static void note_failure(neap_device *m, const np_lesson *lesson, neap_status st
            m->limit_pages == UINT32_MAX ? "" : "; blocks that were not used lately leave where the limit needs it");
 }
 
+static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
+{
+    set_limit(m, lesson);
+    m->n_failed_plans = 0;
+    if (!add_pattern(m, pattern)) {
+        np_pattern_drop(m, pattern);
+        return;
+    }
+    pattern->trace = lesson->trace;
+    pattern->is_disturbed = lesson->is_disturbed;
+    lesson->trace = NULL;
+    m->is_saved = false;
+    np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %.2f %% overhead",
+           pattern->program.events.n, (unsigned long long)pattern->program.footprint,
+           (unsigned long long)pattern->program.peak_load, pattern->program.swaps.n, 100 * pattern->program.overhead);
+}
+
 static void take_lesson(neap_device *m, np_lesson *lesson)
 {
     np_pattern *pattern = NULL;
@@ -172,17 +233,7 @@ static void take_lesson(neap_device *m, np_lesson *lesson)
     } else if (status != NEAP_OK) {
         note_failure(m, lesson, status);
     } else {
-        set_limit(m, lesson);
-        pattern->trace = lesson->trace;
-        pattern->is_disturbed = lesson->is_disturbed;
-        lesson->trace = NULL;
-        m->is_saved = false;
-        m->n_failed_plans = 0;
-        add_pattern(m, pattern);
-        np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %.2f %% overhead",
-               pattern->program.events.n, (unsigned long long)pattern->program.footprint,
-               (unsigned long long)pattern->program.peak_load, pattern->program.swaps.n,
-               100 * pattern->program.overhead);
+        keep(m, lesson, pattern);
     }
     np_lesson_free(lesson);
 }

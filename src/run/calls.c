@@ -13,6 +13,12 @@ uint64_t neap_block_bytes(const neap_block *block)
     return block->bytes;
 }
 
+void *neap_stream_native(neap_device *m, unsigned stream)
+{
+    bool is_there = stream < m->device->n_streams && m->device->api->native;
+    return is_there ? m->device->api->native(m->device, stream) : NULL;
+}
+
 neap_status neap_stream_wait(neap_device *m, unsigned stream, unsigned other)
 {
     neap_status status;
@@ -37,20 +43,6 @@ neap_status neap_sync(neap_device *m)
     return status == NEAP_OK ? NEAP_OK : np_device_fail(status, "%s", neap_status_message(status));
 }
 
-typedef struct host_copy {
-    void *to;
-    const void *from;
-    uint64_t bytes;
-} host_copy;
-
-static void run_host_copy(void *arg)
-{
-    const host_copy *copy = arg;
-    if (copy->bytes > 0) {
-        memcpy(copy->to, copy->from, copy->bytes);
-    }
-}
-
 static neap_status check_bounds(const neap_block *block, uint64_t offset, uint64_t bytes)
 {
     np_device_fail_clear();
@@ -62,10 +54,10 @@ static neap_status check_bounds(const neap_block *block, uint64_t offset, uint64
 }
 
 static neap_status copy_host(neap_device *m, const char *name, const neap_block *block, neap_access_kind kind,
-                             const host_copy *copy)
+                             const np_host_copy *copy)
 {
     neap_block *used = (neap_block *)(uintptr_t)block; /* its contents are read only, its bookkeeping is not */
-    neap_work work = {.name = name, .run = run_host_copy, .arg = copy, .arg_bytes = sizeof *copy};
+    neap_work work = {.name = name, .run = np_host_copy_run, .arg = copy, .arg_bytes = sizeof *copy};
     neap_use use = {.block = used, .kind = kind};
     neap_status status = neap_exec(m, &work, &use, 1);
     if (status != NEAP_OK) {
@@ -82,7 +74,7 @@ neap_status neap_write(neap_device *m, neap_block *block, uint64_t offset, const
     bool is_whole = offset == 0 && bytes == block->bytes;
     neap_status status = check_bounds(block, offset, bytes);
     if (status == NEAP_OK) {
-        host_copy copy = {.to = block->address + offset, .from = from, .bytes = bytes};
+        np_host_copy copy = {.to = block->address + offset, .from = from, .bytes = bytes};
         status = copy_host(m, "neap.write", block, is_whole ? NEAP_ACCESS_WRITE : NEAP_ACCESS_UNKNOWN, &copy);
     }
     return status;
@@ -92,7 +84,7 @@ neap_status neap_read(neap_device *m, const neap_block *block, uint64_t offset, 
 {
     neap_status status = check_bounds(block, offset, bytes);
     if (status == NEAP_OK) {
-        host_copy copy = {.to = to, .from = block->address + offset, .bytes = bytes};
+        np_host_copy copy = {.to = to, .from = block->address + offset, .bytes = bytes};
         status = copy_host(m, "neap.read", block, NEAP_ACCESS_READ, &copy);
     }
     return status;

@@ -148,7 +148,7 @@ static void end_lap(neap_device *m)
     np_pattern *pattern = m->pattern;
     m->stats.n_iterations++;
     pattern->n_laps++;
-    np_history_add(m, pattern);
+    np_history_add(&m->history, pattern->hash);
     pattern->n_refused = 0;
     if (pattern->program.n_execs > 0 && pattern->n_laps >= NP_LAPS / 2) {
         uint64_t lap = pattern->n_laps - NP_LAPS / 2;
@@ -182,25 +182,31 @@ static uint32_t turn_after(uint32_t turn, uint32_t n_places)
     return turn + 1 == n_places ? 0 : turn + 1;
 }
 
-/* A block that the plan has no place for, since a period leaks it. It must fit beside the arena. */
-static neap_status malloc_beside(neap_device *m, uint64_t bytes, bool *served, neap_block **block)
+/* A block that the plan has no place for, since a period leaks it. It must fit beside the arena: where it does not, the plan
+ * is left, and others make room for it. */
+static void malloc_beside(neap_device *m, uint64_t bytes, bool *served, neap_block **block)
 {
     uint32_t n = (uint32_t)(bytes / m->device->page_bytes + 2);
+    neap_block *made = NULL;
     neap_status status;
     if (m->limit_pages != UINT32_MAX && m->pages.n_held + n > m->limit_pages) {
         np_leave(m, NEAP_DEPARTURE_MALLOC, "a block that is never freed");
-        *served = false;
-        return NEAP_OK;
+        return;
     }
-    status = np_loose_malloc(m, bytes, block);
-    if (status == NEAP_OK && (*block)->view.n_missing > 0) {
-        status = np_block_return(m, *block);
+    status = np_loose_malloc(m, bytes, &made);
+    if (status == NEAP_OK && made->view.n_missing > 0) {
+        status = np_block_return(m, made);
         if (status != NEAP_OK) {
-            np_loose_free(m, *block);
+            np_loose_free(m, made);
         }
     }
+    if (status != NEAP_OK) {
+        np_device_fail_clear();
+        np_leave(m, NEAP_DEPARTURE_FAILED, "a block that is never freed");
+        return;
+    }
     *served = true;
-    return status;
+    *block = made;
 }
 
 neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_block **block)
@@ -217,11 +223,11 @@ neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_
         return NEAP_OK;
     }
     if (event->subject == NP_NO_LIFE) {
-        neap_status status = malloc_beside(m, bytes, served, block);
-        if (*served && status == NEAP_OK) {
+        malloc_beside(m, bytes, served, block);
+        if (*served) {
             finish(m, event);
         }
-        return status;
+        return NEAP_OK;
     }
     actor = &m->pattern->actors[event->subject];
     planned = &actor->planned[actor->next_malloc];

@@ -18,13 +18,14 @@
 
 #include <pthread.h>
 
+#include "run/history.h"
 #include "run/learn.h"
 #include "run/pattern.h"
 #include "run/record.h"
 #include "run/refine.h"
 #include "run/small.h"
 
-enum { NP_MAX_PATTERNS = 8, NP_HISTORY = 256, NP_MAX_UNKNOWN = 8 };
+enum { NP_MAX_PATTERNS = 8, NP_MAX_UNKNOWN = 8 };
 
 /* An address range kept mapped after its block was freed, for the next block of the same size. */
 typedef struct np_spare {
@@ -55,6 +56,7 @@ struct neap_device {
     neap_block *oldest;        /* least recently used */
     uint32_t pin;              /* number of the exec being made ready */
     const char *exec_name;     /* its name, for messages */
+    const neap_block *returning; /* the block that is being brought to the device */
     uint32_t limit_pages;      /* UINT32_MAX: none */
     bool limit_was_raised;
     uint64_t next_id;
@@ -73,8 +75,7 @@ struct neap_device {
     uint32_t cursor;          /* next event of its program */
     np_array(np_pattern *) patterns;
     np_array(np_unknown) unknown;
-    uint8_t history[NP_HISTORY]; /* kinds of the last iterations: index of a pattern, 255: none */
-    uint32_t n_history;
+    np_history history;
     np_learner learner;
     np_refine refine;
     np_array(np_touch) touches; /* scratch */
@@ -110,6 +111,9 @@ typedef struct np_plan_wish {
 
 /* The planner must not be busy. False: it cannot be asked. */
 bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish);
+
+/* Is there room for one more, or a pattern whose kind has not come for long? */
+bool np_has_room_for_pattern(const neap_device *m);
 
 /* Takes what the planner has made, if it has. */
 void np_take_lesson(neap_device *m);
@@ -193,8 +197,6 @@ void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key);
 /* At the end of a lap: the pattern for the next, entered where it is another one. */
 void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key);
 
-void np_history_add(neap_device *m, const np_pattern *pattern); /* NULL: an iteration without a plan */
-
 /* ---- cast.c ---- */
 
 /* Finds a block for every life that is alive at the start; false: one is missing, or one is in the way. */
@@ -223,8 +225,10 @@ void np_leave(neap_device *m, neap_departure why, const char *what);
 void np_refine_lap(neap_device *m);                /* at the end of a lap */
 bool np_refine_wants_switch(const neap_device *m); /* at a start: is there another plan to be followed? */
 np_pattern *np_refine_switch(neap_device *m);      /* it takes its place in the list, and is to be entered */
+void np_refine_undo(neap_device *m, np_pattern *next);    /* it could not be entered: back to the one before */
 void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern); /* from the planner; NULL: it found none */
-void np_refine_free(neap_device *m);
+void np_refine_forget(neap_device *m, const np_pattern *pattern); /* it is about to be given up */
+void np_refine_free(neap_device *m);                              /* the best so far is in the list then */
 
 /* ---- replay.c: iterations without a plan ---- */
 

@@ -113,8 +113,8 @@ void neap_close(neap_device *m)
         np_free_off_plan(m, m->live);
     }
 
-    np_plans_save(m);
     np_refine_free(m);
+    np_plans_save(m);
     for (size_t i = 0; i < m->patterns.n; i++) {
         np_pattern_drop(m, m->patterns.items[i]);
     }

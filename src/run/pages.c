@@ -155,17 +155,6 @@ void np_pages_join_arena(np_pages *pages, uint32_t number)
     pages->n_arena_unused += page->n_users == 0;
 }
 
-void np_pages_quit_arena(np_pages *pages, uint32_t number)
-{
-    np_page *page = &pages->pages.items[number];
-    page->is_arena = false;
-    pages->n_arena--;
-    if (page->n_users == 0) {
-        pages->n_arena_unused--;
-        give_back(pages, number, 1);
-    }
-}
-
 void np_pages_clear_arena(np_pages *pages)
 {
     for (uint32_t i = 0; i < pages->pages.n; i++) {

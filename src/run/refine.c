@@ -31,9 +31,35 @@ static void end(neap_device *m)
     *refine = (np_refine){.retired = retired};
 }
 
+static void replace(neap_device *m, const np_pattern *old, np_pattern *pattern)
+{
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        m->patterns.items[i] = m->patterns.items[i] == old ? pattern : m->patterns.items[i];
+    }
+}
+
+/* Ends refining with the best so far in the list. The one measured is not followed, and nothing of it is live. */
+static void end_with_best(neap_device *m)
+{
+    np_refine *refine = &m->refine;
+    if (refine->best) {
+        replace(m, refine->measured, refine->best);
+        drop(m, &refine->measured);
+        refine->best = NULL;
+    }
+    end(m);
+}
+
+void np_refine_forget(neap_device *m, const np_pattern *pattern)
+{
+    if (m->refine.measured == pattern) {
+        end(m);
+    }
+}
+
 void np_refine_free(neap_device *m)
 {
-    end(m);
+    end_with_best(m);
     drop(m, &m->refine.retired);
 }
 
@@ -90,6 +116,15 @@ static void ask(neap_device *m)
     }
 }
 
+/* What came of the weights tried last. */
+static void note_weights(np_refine *refine, double ns)
+{
+    np_point point;
+    memcpy(point.x, refine->weights, sizeof point.x);
+    (void)np_gaussian_add(&refine->process, np_gaussian_direction(point), ns);
+    refine->has_weights = false;
+}
+
 void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern)
 {
     np_refine *refine = &m->refine;
@@ -102,8 +137,13 @@ void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern)
     refine->is_asked = false;
     if (is_wanted) {
         refine->next = pattern;
-    } else if (pattern) {
+        return;
+    }
+    if (pattern) {
         np_pattern_drop(m, pattern);
+    }
+    if (refine->measured && refine->has_weights) { /* no better than the worst */
+        note_weights(refine, refine->worst_ns);
     }
 }
 
@@ -113,11 +153,9 @@ static void judge(neap_device *m)
     np_refine *refine = &m->refine;
     double ns = np_pattern_lap_ns(refine->measured);
     if (refine->has_weights) {
-        np_point point;
-        memcpy(point.x, refine->weights, sizeof point.x);
-        (void)np_gaussian_add(&refine->process, np_gaussian_direction(point), ns);
-        refine->has_weights = false;
+        note_weights(refine, ns);
     }
+    refine->worst_ns = ns > refine->worst_ns ? ns : refine->worst_ns;
     if (refine->best_ns == 0 || ns < refine->best_ns) {
         refine->best_ns = ns;
         drop(m, &refine->best);
@@ -135,11 +173,7 @@ np_pattern *np_refine_switch(neap_device *m)
     np_refine *refine = &m->refine;
     np_pattern *old = refine->measured;
     np_pattern *next = refine->next;
-    for (size_t i = 0; i < m->patterns.n; i++) {
-        if (m->patterns.items[i] == old) {
-            m->patterns.items[i] = next;
-        }
-    }
+    replace(m, old, next);
     refine->next = NULL;
     refine->measured = next;
     if (refine->best || refine->is_ending) { /* the old one is not the best */
@@ -148,11 +182,26 @@ np_pattern *np_refine_switch(neap_device *m)
         refine->best = old;
     }
     next->laps_ns.n = 0;
-    m->is_saved &= !refine->is_ending;
     if (refine->is_ending) {
         end(m);
     }
     return next;
+}
+
+void np_refine_undo(neap_device *m, np_pattern *next)
+{
+    np_refine *refine = &m->refine;
+    np_pattern *old = m->pattern;
+    replace(m, next, old);
+    refine->best = refine->best == old ? NULL : refine->best;
+    refine->retired = refine->retired == old ? NULL : refine->retired;
+    if (refine->measured) {
+        refine->measured = old;
+    }
+    if (refine->measured && refine->has_weights) {
+        note_weights(refine, refine->worst_ns);
+    }
+    np_pattern_drop(m, next);
 }
 
 void np_refine_lap(neap_device *m)
@@ -161,6 +210,10 @@ void np_refine_lap(neap_device *m)
     np_pattern *pattern = m->pattern;
     if (refine->retired != pattern) {
         drop(m, &refine->retired);
+    }
+    if (refine->measured && refine->measured != pattern && refine->measured->n_live == 0 &&
+        np_history_age(&m->history, refine->measured->hash) == NP_HISTORY) { /* the program has changed for good */
+        end_with_best(m);
     }
     if (!refine->measured && is_worthwhile(m, pattern)) {
         begin(m, pattern);
@@ -173,6 +226,7 @@ void np_refine_lap(neap_device *m)
     if (refine->n_tried < m->options.refinements && refine->best_ns > pattern->program.period_ns * (1 + WORTHWHILE)) {
         ask(m);
     } else {
+        m->is_saved &= refine->n_tried == 0;
         np_log(m, NEAP_LOG_INFO, "refined in %u trials: %.3f ms an iteration", refine->n_tried, refine->best_ns * 1e-6);
         if (refine->best) { /* back to the fastest */
             refine->next = refine->best;

@@ -17,6 +17,7 @@ typedef struct np_refine {
     np_pattern *best;    /* another one that was faster; NULL: `measured` is the best so far */
     np_pattern *next;    /* to be followed from the next start on */
     np_pattern *retired; /* to be given up once it is no longer the one followed */
+    double worst_ns;     /* of the plans measured so far */
     double best_ns;      /* of an iteration; 0: nothing was measured yet */
     neap_trace *trace;   /* what to plan from; NULL while the planner has it */
     bool is_disturbed;

@@ -288,8 +288,8 @@ void np_unknown_note(neap_device *m)
     if (m->state != NEAP_STATE_LEAVE || !m->recorder.is_whole || m->recorder.n_events == 0) {
         return;
     }
-    np_history_add(m, known);
-    if (!known && count_seen(m, hash) >= 2 && !atomic_load(&m->learner.is_busy) && m->patterns.n < NP_MAX_PATTERNS &&
+    np_history_add(&m->history, hash);
+    if (!known && count_seen(m, hash) >= 2 && !atomic_load(&m->learner.is_busy) && np_has_room_for_pattern(m) &&
         np_drain(m) == NEAP_OK) {
         neap_trace *one = np_recorder_take(&m->recorder);
         neap_trace *all = one ? repeat_trace(one, m->next_id, m->memory) : NULL;

@@ -243,6 +243,16 @@ static neap_status free_something(neap_device *m, bool *gone)
     return NEAP_OK;
 }
 
+/* Pages that the work being made ready is going to need beside those asked for now. */
+static uint32_t needed_later(const neap_device *m)
+{
+    uint32_t n = 0;
+    for (const neap_block *block = m->exec_name ? m->live : NULL; block; block = block->next) {
+        n += block->pinned_by == m->pin && block != m->returning ? block->view.n_missing : 0;
+    }
+    return n;
+}
+
 static void raise_limit(neap_device *m, uint32_t n_pages)
 {
     uint64_t page = m->device->page_bytes;
@@ -283,7 +293,8 @@ static neap_status take(neap_device *m, uint32_t n, bool may_borrow, uint32_t *n
         }
         status = free_something(m, &gone);
         if (status == NEAP_OK && !gone) {
-            uint64_t needed = (uint64_t)held + (n > n_unused ? n - n_unused : 0);
+            uint64_t wanted = (uint64_t)n + needed_later(m);
+            uint64_t needed = held + (wanted > n_unused ? wanted - n_unused : 0);
             if (m->limit_pages >= m->device->n_pages || most < m->limit_pages || needed > m->device->n_pages) {
                 return NEAP_DEVICE_FULL;
             }
@@ -442,7 +453,9 @@ neap_status np_block_return(neap_device *m, neap_block *block)
     }
     m->stats.waits += block->clean.on_host;
     block->pinned_by = m->pin;
+    m->returning = block;
     status = block->kind == NP_BLOCK_FLAT ? return_flat(m, block) : return_view(m, block);
+    m->returning = NULL;
     if (status == NEAP_OK || block->view.n_missing < block->view.n_pages) { /* what came may leave again */
         np_recent_touch(m, block);
     }

@@ -42,39 +42,19 @@ static bool has_strangers(const neap_device *m)
 
 /* ---- which pattern comes next ---- */
 
-/* What followed, the last time, on the longest run of iterations like the ones just seen. */
+/* Of the kind that is expected, the latest; as many as there are: none. */
 static uint32_t predict(const neap_device *m)
 {
-    enum { LONGEST = 16 };
-    uint32_t n = m->n_history;
-    uint32_t best = 0;
-    uint32_t best_length = 0;
-    for (uint32_t at = n; at-- > 1;) { /* history[at] would be the one to come */
-        uint32_t length = 0;
-        while (length < LONGEST && length < at && m->history[at - 1 - length] == m->history[n - 1 - length]) {
-            length++;
-        }
-        if (length > best_length) {
-            best = m->history[at];
-            best_length = length;
+    uint32_t n = (uint32_t)m->patterns.n;
+    uint64_t kind;
+    if (np_history_predict(&m->history, &kind)) {
+        for (uint32_t i = n; i-- > 0;) {
+            if (m->patterns.items[i]->hash == kind) {
+                return i;
+            }
         }
     }
-    return best_length > 0 && best < m->patterns.n ? best : (uint32_t)m->patterns.n;
-}
-
-void np_history_add(neap_device *m, const np_pattern *pattern)
-{
-    uint32_t kind = 0;
-    while (kind < m->patterns.n && m->patterns.items[kind] != pattern) {
-        kind++;
-    }
-    if (m->n_history == NP_HISTORY) {
-        for (uint32_t i = 1; i < NP_HISTORY; i++) {
-            m->history[i - 1] = m->history[i];
-        }
-        m->n_history--;
-    }
-    m->history[m->n_history++] = (uint8_t)(kind < m->patterns.n ? kind : UINT8_MAX);
+    return n;
 }
 
 /* Is the event the first of the pattern, and are the blocks what they are at its start? */
@@ -128,8 +108,11 @@ void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key)
     np_settle(m); /* another one, or none */
     if (is_switch) {
         pattern = np_refine_switch(m);
-        if (begins_with(pattern, kind, key) && np_enter(m, pattern)) {
-            return;
+        if (begins_with(pattern, kind, key)) {
+            if (np_enter(m, pattern)) {
+                return;
+            }
+            np_refine_undo(m, pattern);
         }
     }
     if (!start_any(m, kind, key)) {

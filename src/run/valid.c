@@ -11,6 +11,18 @@ static bool is_running(const neap_device *m)
     return m->state == NEAP_STATE_RUN;
 }
 
+/* All patterns: those of the list, then those that refining holds. False: there are no more; NULL: not this one. */
+static bool get_pattern(const neap_device *m, size_t i, const np_pattern **pattern)
+{
+    const np_pattern *held[] = {m->refine.best, m->refine.next, m->refine.retired};
+    size_t n = m->patterns.n;
+    if (i < n + sizeof held / sizeof *held) {
+        *pattern = i < n ? m->patterns.items[i] : held[i - n];
+        return true;
+    }
+    return false;
+}
+
 /* ---- blocks ---- */
 
 static const char *find_block_flaw(const neap_device *m, const neap_block *block)
@@ -141,6 +153,16 @@ static const char *walk_pages(const neap_device *m)
     return flaw ? flaw : np_pages_is_valid(&m->pages) ? NULL : "the pages are not valid";
 }
 
+static bool has_arena_page(const neap_device *m, const np_view *view)
+{
+    for (uint32_t i = 0; i < view->n_pages; i++) {
+        if (view->numbers[i] != NP_NO_PAGE && np_pages_is_arena(&m->pages, view->numbers[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static const char *walk_arena(const neap_device *m)
 {
     if (!m->arena.numbers) {
@@ -156,10 +178,13 @@ static const char *walk_arena(const neap_device *m)
         }
     }
     for (size_t i = 0; i < m->spares.n; i++) {
-        for (uint32_t k = 0; k < m->spares.items[i].view.n_pages; k++) {
-            if (np_pages_is_arena(&m->pages, m->spares.items[i].view.numbers[k])) {
-                return "a spare holds a page of the arena";
-            }
+        if (has_arena_page(m, &m->spares.items[i].view)) {
+            return "a spare holds a page of the arena";
+        }
+    }
+    for (size_t i = 0; i < m->small.slabs.n; i++) {
+        if (has_arena_page(m, &m->small.slabs.items[i]->view)) {
+            return "a slab holds a page of the arena";
         }
     }
     return NULL;
@@ -169,13 +194,14 @@ static const char *walk_arena(const neap_device *m)
 
 static const char *walk_host(const neap_device *m)
 {
+    const np_pattern *pattern;
     uint64_t bytes = 0;
     for (const neap_block *block = m->live; block; block = block->next) {
         bytes += block->pattern || block->kind == NP_BLOCK_PLAIN ? 0 : block->slot.bytes;
     }
-    for (size_t i = 0; i < m->patterns.n; i++) {
-        for (uint32_t k = 0; k < m->patterns.items[i]->n_blocks; k++) {
-            bytes += m->patterns.items[i]->blocks[k].slot.bytes;
+    for (size_t i = 0; get_pattern(m, i, &pattern); i++) {
+        for (uint32_t k = 0; pattern && k < pattern->n_blocks; k++) {
+            bytes += pattern->blocks[k].slot.bytes;
         }
     }
     for (size_t i = 0; i < m->host.spare.n; i++) {
@@ -214,13 +240,17 @@ static const char *walk_followed(const neap_device *m)
 
 static const char *walk_patterns(const neap_device *m)
 {
+    const np_pattern *pattern;
     bool is_known = !m->pattern;
-    for (size_t i = 0; i < m->patterns.n; i++) {
-        is_known |= m->patterns.items[i] == m->pattern;
-        if (!np_pattern_is_valid(m->patterns.items[i])) {
+    for (size_t i = 0; get_pattern(m, i, &pattern); i++) {
+        if (!pattern) {
+            continue;
+        }
+        is_known |= pattern == m->pattern;
+        if (!np_pattern_is_valid(pattern)) {
             return "a pattern is not valid";
         }
-        if (is_running(m) && m->patterns.items[i] != m->pattern && m->patterns.items[i]->n_live > 0) {
+        if (is_running(m) && pattern != m->pattern && pattern->n_live > 0) {
             return "blocks of a plan are live that is not followed";
         }
     }

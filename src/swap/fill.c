@@ -49,6 +49,7 @@ static void rank_gaps(filling *f)
         const np_gap *gap = &f->timeline->gaps.items[g];
         double length = gap->due_ns - release_of(f->timeline, gap);
         double shift = 1 + f->options.noise * (np_rng_unit(&rng) - 0.5);
+        shift *= f->options.factors ? f->options.factors[g] : 1;
         f->left[g] = gap->bytes;
         if (gap->bytes >= f->options.min_block) {
             f->order[f->n_order++] = (ranked_gap){length * shift, g};
@@ -220,7 +221,7 @@ neap_status np_fill(const np_timeline *timeline, const np_link *link, const np_f
     if (status == NEAP_OK) {
         swaps->n = 0;
         for (uint32_t k = 0; k < timeline->n_execs; k++) {
-            f.load[k] = (int64_t)timeline->needed.items[k];
+            f.load[k] = (int64_t)(timeline->needed.items[k] + (options->extra ? options->extra[k] : 0));
         }
         rank_gaps(&f);
         status = fill(&f);

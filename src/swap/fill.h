@@ -19,6 +19,8 @@ typedef struct np_fill_options {
     bool whole_blocks;
     double noise; /* 0: longest gaps first; otherwise the order is disturbed by so much, 1 is a lot */
     uint64_t seed;
+    const uint64_t *extra; /* bytes, by exec: taken as needed in addition; NULL: none */
+    const double *factors; /* by gap: what its rank is multiplied by; NULL: 1 for all */
 } np_fill_options;
 
 typedef np_array(np_swap) np_swap_array;

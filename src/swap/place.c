@@ -1,8 +1,10 @@
 #include "swap/place.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "pool/clique.h"
+#include "pool/near.h"
 #include "pool/solve.h"
 #include "swap/load.h"
 #include "swap/place_problem.h"
@@ -14,6 +16,26 @@ void np_layout_free(np_layout *layout)
         np_array_free(layout->memory, &layout->left);
     }
     *layout = (np_layout){0};
+}
+
+neap_status np_layout_copy(const np_layout *layout, np_layout *copy)
+{
+    np_layout made = {.memory = layout->memory, .footprint = layout->footprint};
+    if (!layout->memory) {
+        *copy = made;
+        return NEAP_OK;
+    }
+    if (np_array_reserve(made.memory, &made.placed, layout->placed.n + 1) != NEAP_OK ||
+        np_array_reserve(made.memory, &made.left, layout->left.n + 1) != NEAP_OK) {
+        np_layout_free(&made);
+        return NEAP_NO_MEMORY;
+    }
+    made.placed.n = layout->placed.n;
+    made.left.n = layout->left.n;
+    memcpy(made.placed.items, layout->placed.items, layout->placed.n * sizeof *made.placed.items);
+    memcpy(made.left.items, layout->left.items, layout->left.n * sizeof *made.left.items);
+    *copy = made;
+    return NEAP_OK;
 }
 
 static neap_status find_load(const np_place_problem *p, uint64_t *load)
@@ -126,21 +148,28 @@ static void find_near(const np_place_problem *p, const np_layout *near, uint64_t
 }
 
 static neap_status solve_near(np_place_problem *p, const np_layout *layout_near, uint32_t n_steps, neap_error *error,
-                              np_place_result *result, np_layout *layout, bool *found)
+                              np_place_result *result, np_layout *layout, uint64_t *excess)
 {
     const neap_memory *memory = p->timeline->memory;
     uint64_t *offsets = np_memory_alloc(memory, p->placed.n, sizeof *offsets);
-    np_near near = {
+    np_near_options near = {
         .offsets = offsets, .goal = p->options->goal / p->problem.unit, .n_steps = n_steps, .seed = p->options->seed};
     np_solution solution;
+    uint64_t above = 0;
     neap_status status;
     if (!offsets) {
         return NEAP_NO_MEMORY;
     }
     find_near(p, layout_near, offsets);
-    status = np_solve_near(&p->problem, &near, error, &solution, found);
+    status = np_solve_near(&p->problem, &near, error, &solution, &above);
     np_memory_free(memory, offsets, p->placed.n, sizeof *offsets);
-    return status == NEAP_OK && *found ? hand_over(p, &solution, result, layout) : status;
+    if (status == NEAP_OK) {
+        status = hand_over(p, &solution, result, layout);
+    }
+    if (status == NEAP_OK) {
+        *excess = above * p->problem.unit;
+    }
+    return status;
 }
 
 neap_status np_place_swaps(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
@@ -174,12 +203,12 @@ neap_status np_place_bound(const np_timeline *timeline, const np_simulator *simu
 
 neap_status np_place_near(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
                           uint32_t n_swaps, const np_place_options *options, const np_layout *near, uint32_t n_steps,
-                          neap_error *error, np_place_result *result, np_layout *layout, bool *found)
+                          neap_error *error, np_place_result *result, np_layout *layout, uint64_t *excess)
 {
     np_place_problem problem;
     neap_status status = np_place_problem_make(timeline, simulator, swaps, n_swaps, options, &problem);
     if (status == NEAP_OK) {
-        status = solve_near(&problem, near, n_steps, error, result, layout, found);
+        status = solve_near(&problem, near, n_steps, error, result, layout, excess);
         np_place_problem_free(&problem);
     }
     return status;

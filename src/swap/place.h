@@ -24,8 +24,6 @@ typedef struct np_place_options {
     uint64_t page; /* pieces of a swapped block begin at multiples of it, in the block and on the device */
     uint64_t seed;
     unsigned n_threads;
-    uint64_t
-        views; /* blocks of so many bytes or more are views as swapped ones are, in pieces; 0: swapped ones alone */
     bool held; /* times are events; every life of the period has a place, used or not */
     const np_home *homes; /* with `held`, by life. NULL: nothing stands yet, nor is to be a view for that */
 } np_place_options;
@@ -69,6 +67,7 @@ neap_status np_place_bound(const np_timeline *timeline, const np_simulator *simu
                            uint32_t n_swaps, const np_place_options *options, uint64_t *bound);
 
 void np_layout_free(np_layout *layout);
+neap_status np_layout_copy(const np_layout *layout, np_layout *copy);
 
 /* The simulator must have simulated just these swaps: their absences are taken from it. `layout` may be NULL; otherwise
  * it is made: with `held` of all lives, else of those that some exec uses. A hole in time covers, in events, all after the exec before absent_from up to the
@@ -77,10 +76,10 @@ neap_status np_place_swaps(const np_timeline *timeline, const np_simulator *simu
                            uint32_t n_swaps, const np_place_options *options, neap_error *error,
                            np_place_result *result, np_layout *layout);
 
-/* The same near another layout, of swaps that differ little: quick. It must get to options->goal in n_steps, or *found
- * is false and nothing is written. */
+/* The same near another layout, of swaps that differ little: quick. It ends at options->goal, or after n_steps. *excess
+ * is what stands above that goal, in bytes. */
 neap_status np_place_near(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
                           uint32_t n_swaps, const np_place_options *options, const np_layout *near, uint32_t n_steps,
-                          neap_error *error, np_place_result *result, np_layout *layout, bool *found);
+                          neap_error *error, np_place_result *result, np_layout *layout, uint64_t *excess);
 
 #endif

@@ -4,10 +4,7 @@
 
 #include "base/checked.h"
 
-enum { /* pieces that all swapped blocks together are cut into, about; and all large ones */
-       MAX_CUTS = 600,
-       MAX_VIEW_CUTS = 1200
-};
+enum { MAX_CUTS = 600 }; /* pieces that all swapped blocks together are cut into, about */
 
 /* A block as it is placed. */
 typedef struct stay {
@@ -92,15 +89,7 @@ static uint64_t choose_piece(const np_place_problem *p)
             bytes += p->timeline->blocks.items[p->parts[i].block].bytes;
         }
     }
-    if (p->options->views == 0) {
-        return (bytes / MAX_CUTS / page + 1) * page;
-    }
-    bytes = 0;
-    for (size_t b = 0; b < p->timeline->blocks.n; b++) {
-        uint64_t all = p->timeline->blocks.items[b].bytes;
-        bytes += all >= p->options->views ? all : 0;
-    }
-    return (bytes / MAX_VIEW_CUTS / page + 1) * page;
+    return (bytes / MAX_CUTS / page + 1) * page;
 }
 
 /* ---- the problem ---- */
@@ -160,10 +149,9 @@ static bool is_standing(const stay *block)
 }
 
 /* Cut into pieces? */
-static bool is_cut(const np_place_problem *p, const stay *block)
+static bool is_cut(const stay *block)
 {
-    bool is_large = p->options->views != 0 && block->bytes >= p->options->views;
-    return !is_standing(block) && (block->n_parts > 0 || is_large);
+    return !is_standing(block) && block->n_parts > 0;
 }
 
 static uint64_t offset_of(const np_place_problem *p, const stay *block, uint64_t at)
@@ -187,7 +175,7 @@ static uint64_t run_of(const np_place_problem *p, const stay *block, uint64_t at
 static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t at, uint64_t past)
 {
     np_placed placed = {.at = at, .bytes = past - at, .life = block->life};
-    bool paged = is_cut(p, block) || (block->home && !block->home->pages);
+    bool paged = is_cut(block) || (block->home && !block->home->pages);
     uint32_t n_pieces = 0;
     uint32_t now = block->begin;
     neap_status status;
@@ -225,7 +213,7 @@ static neap_status add_stay(np_place_problem *p, const stay *block)
     qsort(p->cuts, n_cuts, sizeof *p->cuts, compare_bytes);
     for (uint32_t i = 0; i < n_cuts && status == NEAP_OK; i++) {
         while (p->cuts[i] > at && status == NEAP_OK) {
-            uint64_t most = is_standing(block) ? run_of(p, block, at) : is_cut(p, block) ? p->piece : UINT64_MAX;
+            uint64_t most = is_standing(block) ? run_of(p, block, at) : is_cut(block) ? p->piece : UINT64_MAX;
             uint64_t past = p->cuts[i] - at > most ? at + most : p->cuts[i];
             status = add_segment(p, block, at, past);
             at = past;

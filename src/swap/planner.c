@@ -1,24 +1,38 @@
 #include "swap/planner.h"
 
-#include "base/clock.h"
-#include "base/status.h"
-#include "swap/bound.h"
-#include "swap/method.h"
-#include "swap/stall.h"
-#include <math.h>
 #include <string.h>
 
-enum { PARTS = 200, FILL_TRIALS = 8, MAX_LOWERINGS = 24, MAX_RAISINGS = 24, BISECTIONS = 6 };
+#include "base/clock.h"
+#include "swap/bound.h"
+
+enum { PARTS = 200, FILL_TRIALS = 8, BISECTIONS = 6 };
 
 #define PLACE_SECONDS 0.15
 #define PLACE_SHARE 0.25
 #define MIN_PLACE_SECONDS 0.002
-#define QUICK_PLACE_SECONDS 0.01 /* for the paper's scores, which are there to compare with */
 
 void np_judged_free(np_judged *judged, const neap_memory *memory)
 {
     np_array_free(memory, &judged->swaps);
     np_layout_free(&judged->layout);
+}
+
+neap_status np_judged_copy(const np_judged *judged, const neap_memory *memory, np_judged *copy)
+{
+    np_judged made = *judged;
+    memset(&made.swaps, 0, sizeof made.swaps);
+    memset(&made.layout, 0, sizeof made.layout);
+    if (np_array_reserve(memory, &made.swaps, judged->swaps.n + 1) != NEAP_OK ||
+        np_layout_copy(&judged->layout, &made.layout) != NEAP_OK) {
+        np_judged_free(&made, memory);
+        return NEAP_NO_MEMORY;
+    }
+    if (judged->swaps.n > 0) {
+        memcpy(made.swaps.items, judged->swaps.items, judged->swaps.n * sizeof *made.swaps.items);
+    }
+    made.swaps.n = judged->swaps.n;
+    *copy = made;
+    return NEAP_OK;
 }
 
 static uint64_t highest_need(const np_timeline *timeline)
@@ -35,14 +49,13 @@ static bool is_late(const np_planner *planner)
     return np_clock_ns() > planner->deadline_ns || (planner->is_stopping && atomic_load(planner->is_stopping));
 }
 
-static np_place_options place_options(const np_planner *planner, double seconds, uint64_t goal)
+np_place_options np_planner_place_options(const np_planner *planner, double seconds, uint64_t goal)
 {
     return (np_place_options){.seconds = seconds,
                               .goal = goal,
                               .page = planner->page,
                               .seed = planner->seed,
                               .n_threads = planner->n_threads,
-                              .views = planner->views,
                               .held = planner->held,
                               .homes = planner->homes};
 }
@@ -57,14 +70,13 @@ static double time_share(const np_planner *planner, double seconds)
 
 static neap_status place(np_planner *planner, double seconds, uint64_t goal, np_judged *judged)
 {
-    np_place_options options = place_options(planner, time_share(planner, seconds), goal);
+    np_place_options options = np_planner_place_options(planner, time_share(planner, seconds), goal);
     np_layout_free(&judged->layout);
     return np_place_swaps(planner->timeline, planner->simulator, judged->swaps.items, (uint32_t)judged->swaps.n,
-                          &options, planner->error, &judged->place, planner->held ? &judged->layout : NULL);
+                          &options, planner->error, &judged->place, &judged->layout);
 }
 
-/* Simulates and places. A limit below UINT64_MAX is held in the simulation. A footprint at or below `goal` will do. */
-static neap_status judge(np_planner *planner, uint64_t limit, double seconds, uint64_t goal, np_judged *judged)
+neap_status np_planner_judge(np_planner *planner, uint64_t limit, double seconds, uint64_t goal, np_judged *judged)
 {
     uint32_t n = (uint32_t)judged->swaps.n;
     neap_status status = np_simulate(planner->simulator, limit, judged->swaps.items, n, &judged->simulation);
@@ -83,12 +95,12 @@ neap_status np_plan_pool(np_planner *planner, double seconds, np_judged *judged)
         judged->simulation = (np_simulation){.possible = true, .period_ns = planner->timeline->period_ns};
         return place(planner, seconds, 0, judged);
     }
-    return judge(planner, UINT64_MAX, seconds, 0, judged);
+    return np_planner_judge(planner, UINT64_MAX, seconds, 0, judged);
 }
 
 neap_status np_plan_bound(np_planner *planner, np_judged *judged)
 {
-    np_place_options options = place_options(planner, 0, 0);
+    np_place_options options = np_planner_place_options(planner, 0, 0);
     uint32_t n = (uint32_t)judged->swaps.n;
     np_simulation simulation;
     uint64_t bound = 0;
@@ -167,7 +179,7 @@ static neap_status without_overhead(np_planner *planner, np_judged *best, uint64
         status = fill_to(planner, 0, noise, seed, best, &lowest);
     }
     if (status == NEAP_OK) {
-        status = judge(planner, UINT64_MAX, PLACE_SECONDS, 0, best);
+        status = np_planner_judge(planner, UINT64_MAX, PLACE_SECONDS, 0, best);
     }
     reach = status == NEAP_OK ? best->place.footprint : 0;
     *lowest_peak = status == NEAP_OK ? best->simulation.peak : 0; /* simulated, not only planned */
@@ -177,7 +189,7 @@ static neap_status without_overhead(np_planner *planner, np_judged *best, uint64
         uint64_t peak;
         status = fill_to(planner, target, i < 6 ? noise : 0.4, i < 6 ? seed : planner->seed + i, &trial, &peak);
         if (status == NEAP_OK && peak < best->place.footprint) {
-            status = judge(planner, UINT64_MAX, PLACE_SECONDS, 0, &trial);
+            status = np_planner_judge(planner, UINT64_MAX, PLACE_SECONDS, 0, &trial);
             if (status == NEAP_OK && trial.place.footprint < best->place.footprint) {
                 keep(best, &trial);
             }
@@ -230,187 +242,4 @@ neap_status np_plan_without_overhead(np_planner *planner, double overhead, np_ju
         *lowest_peak = best->simulation.peak < *lowest_peak ? best->simulation.peak : *lowest_peak;
     }
     return status;
-}
-
-/* ---- under a limit ---- */
-
-/* `weights` of NP_METHOD_WEIGHTS, else NULL. */
-static neap_status by_paper(np_planner *planner, np_method method, const double *weights, uint64_t limit,
-                            np_swap_array *swaps, np_simulation *simulation, bool *found)
-{
-    np_method_options options = {
-        .method = method, .limit = limit, .min_bytes = planner->min_block, .seed = planner->seed};
-    np_chosen chosen;
-    neap_status status;
-    if (weights) {
-        memcpy(options.weights, weights, sizeof options.weights);
-    }
-    status = np_swap_by_method(planner->timeline, &planner->link, &options, &chosen);
-    *found = false;
-    if (status == NEAP_NO_PLAN) {
-        return NEAP_OK;
-    }
-    if (status != NEAP_OK) {
-        return status;
-    }
-    if (chosen.simulation.possible) {
-        status = np_array_reserve(planner->timeline->memory, swaps, chosen.swaps.n + 1);
-        if (status == NEAP_OK) {
-            for (size_t i = 0; i < chosen.swaps.n; i++) {
-                swaps->items[i] = chosen.swaps.items[i];
-            }
-            swaps->n = chosen.swaps.n;
-            *simulation = chosen.simulation;
-            *found = true;
-        }
-    }
-    np_chosen_free(&chosen);
-    return status;
-}
-
-static np_method paper_method(neap_swap_method method)
-{
-    switch (method) {
-    case NEAP_SWAP_DOA:
-        return NP_METHOD_DOA;
-    case NEAP_SWAP_AOA:
-        return NP_METHOD_AOA;
-    case NEAP_SWAP_WDOA:
-        return NP_METHOD_WDOA;
-    case NEAP_SWAP_SWDOA:
-        return NP_METHOD_SWDOA;
-    case NEAP_SWAP_BO:
-    case NEAP_SWAP_SEARCH:
-    case NEAP_SWAP_N_METHODS:
-        break;
-    }
-    return NP_METHOD_BO;
-}
-
-neap_status np_plan_load(np_planner *planner, neap_swap_method method, uint64_t limit, np_swap_array *swaps,
-                         np_simulation *simulation, bool *found)
-{
-    const neap_memory *memory = planner->timeline->memory;
-    np_stall_options options = {.limit = limit, .min_block = planner->min_block, .page = planner->page};
-    np_swap_array other = {0};
-    np_simulation other_simulation;
-    bool other_found = false;
-    uint64_t now = np_clock_ns();
-    neap_status status;
-
-    if (method != NEAP_SWAP_SEARCH) {
-        return by_paper(planner, paper_method(method), NULL, limit, swaps, simulation, found);
-    }
-    options.seed = planner->seed;
-    options.deadline_ns = now + (planner->deadline_ns > now ? (planner->deadline_ns - now) / 6 : 0);
-    status = np_stall_search(planner->timeline, &planner->link, &options, swaps, simulation, found);
-    if (status == NEAP_OK && (!*found || simulation->overhead > 0)) { /* never worse than the mix */
-        status = by_paper(planner, NP_METHOD_BO, NULL, limit, &other, &other_simulation, &other_found);
-    }
-    if (status == NEAP_OK && other_found && (!*found || other_simulation.overhead < simulation->overhead)) {
-        np_swap_array old = *swaps;
-        *swaps = other;
-        other = old;
-        *simulation = other_simulation;
-        *found = true;
-    }
-    np_array_free(memory, &other);
-    return status;
-}
-
-/* How swaps are chosen for a load. */
-typedef struct chooser {
-    neap_swap_method method;
-    const double *weights; /* of a mix of the paper's scores; NULL: by the method */
-} chooser;
-
-/* Plans for a load of at most `aim` and places it. *fits: the footprint, too, is within the limit. */
-static neap_status plan_aim(np_planner *planner, const chooser *by, uint64_t aim, uint64_t limit, np_judged *trial,
-                            bool *fits)
-{
-    bool found;
-    bool is_search = !by->weights && by->method == NEAP_SWAP_SEARCH;
-    neap_status status =
-        by->weights ? by_paper(planner, NP_METHOD_WEIGHTS, by->weights, aim, &trial->swaps, &trial->simulation, &found)
-                    : np_plan_load(planner, by->method, aim, &trial->swaps, &trial->simulation, &found);
-    *fits = false;
-    if (status != NEAP_OK || !found) {
-        trial->place = (np_place_result){.footprint = UINT64_MAX};
-        return status;
-    }
-    status = judge(planner, aim, is_search ? PLACE_SECONDS : QUICK_PLACE_SECONDS, limit, trial);
-    *fits = status == NEAP_OK && trial->place.footprint <= limit;
-    return status;
-}
-
-/* Lowers the aim until the footprint fits. *aim is then the highest tried that did, *missed the lowest that did not. */
-static neap_status first_fit_below(np_planner *planner, const chooser *by, uint64_t limit, uint64_t floor,
-                                   np_judged *best, uint64_t *aim, uint64_t *missed)
-{
-    neap_status status = NEAP_OK;
-    *aim = *missed = limit;
-    for (uint32_t i = 0; i < MAX_LOWERINGS && status == NEAP_OK; i++) {
-        bool fits;
-        uint64_t over;
-        uint64_t step;
-        status = plan_aim(planner, by, *aim, limit, best, &fits);
-        if (status != NEAP_OK || fits) {
-            return status;
-        }
-        *missed = *aim;
-        over = best->place.footprint == UINT64_MAX ? 0 : (best->place.footprint - limit) * 2 / 3;
-        step = over > limit / 100 ? over : limit / 100;
-        if (*aim <= floor) {
-            return NEAP_NO_PLAN;
-        }
-        *aim = step<*aim && * aim - step> floor ? *aim - step : floor;
-    }
-    return status == NEAP_OK ? NEAP_NO_PLAN : status;
-}
-
-/* The load is planned lower and lower until the footprint is within the limit as well; then higher again, by halving and
- * with other seeds, as long as there is time: a higher load costs less. */
-static neap_status within_limit(np_planner *planner, const chooser *by, uint64_t limit, np_judged *best)
-{
-    const np_planner before = *planner;
-    np_judged trial = {0};
-    uint64_t aim;
-    uint64_t missed;
-    np_floor floor;
-    neap_status status = np_bound_floor(planner->timeline, &floor);
-    if (status == NEAP_OK) {
-        status = first_fit_below(planner, by, limit, floor.bytes, best, &aim, &missed);
-    }
-    for (uint32_t i = 0; i < MAX_RAISINGS && status == NEAP_OK && !by->weights && by->method == NEAP_SWAP_SEARCH &&
-                         best->simulation.overhead > 0 && !is_late(planner);
-         i++) {
-        uint64_t middle = aim + (missed - aim) / 2;
-        bool fits;
-        planner->seed++;
-        status = plan_aim(planner, by, middle, limit, &trial, &fits);
-        if (status != NEAP_OK) {
-            break;
-        }
-        if (fits) {
-            aim = middle;
-            if (trial.simulation.overhead < best->simulation.overhead) {
-                keep(best, &trial);
-            }
-        } else if (i % 2 == 1) { /* a second seed has its chance too */
-            missed = middle;
-        }
-    }
-    planner->seed = before.seed;
-    np_judged_free(&trial, planner->timeline->memory);
-    return status;
-}
-
-neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, uint64_t limit, np_judged *best)
-{
-    return within_limit(planner, &(chooser){.method = method}, limit, best);
-}
-
-neap_status np_plan_with_weights(np_planner *planner, const double weights[4], uint64_t limit, np_judged *best)
-{
-    return within_limit(planner, &(chooser){.weights = weights}, limit, best);
 }

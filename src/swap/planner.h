@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "swap/fill.h"
+#include "swap/method.h"
 #include "swap/place.h"
 
 typedef struct np_planner {
@@ -17,7 +18,6 @@ typedef struct np_planner {
         *simulator; /* of the timeline and link; NULL where there are no execs: np_plan_pool alone works then */
     uint64_t min_block;
     uint64_t page;
-    uint64_t views; /* see np_place_options */
     uint64_t seed;
     unsigned n_threads;
     uint64_t deadline_ns;
@@ -33,14 +33,22 @@ typedef struct np_judged {
     np_simulation simulation;
     uint64_t limit; /* that the simulation held, in bytes: what `place` and `layout` were made from */
     np_place_result place;
-    np_layout layout; /* of just these swaps, where the planner is `held`; else empty */
+    np_layout layout; /* of just these swaps; of all lives where the planner is `held` */
 } np_judged;
 
 void np_judged_free(np_judged *judged, const neap_memory *memory);
+neap_status np_judged_copy(const np_judged *judged, const neap_memory *memory, np_judged *copy);
 
 /* The plan of lowest footprint whose overhead is at most `overhead`; 0 for none at all. *lowest_peak is the lowest peak,
  * places not looked at, of the plans without overhead that were tried. */
 neap_status np_plan_without_overhead(np_planner *planner, double overhead, np_judged *best, uint64_t *lowest_peak);
+
+/* How the planner places, in the given time. A footprint at or below `goal` will do; 0: as low as can be. */
+np_place_options np_planner_place_options(const np_planner *planner, double seconds, uint64_t goal);
+
+/* Simulates and places judged->swaps. A limit below UINT64_MAX is held in the simulation; where the swaps cannot hold it
+ * the footprint is UINT64_MAX. */
+neap_status np_planner_judge(np_planner *planner, uint64_t limit, double seconds, uint64_t goal, np_judged *judged);
 
 /* No swaps at all: the pool alone, placed in the given time. */
 neap_status np_plan_pool(np_planner *planner, double seconds, np_judged *judged);
@@ -49,7 +57,8 @@ neap_status np_plan_pool(np_planner *planner, double seconds, np_judged *judged)
 neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, uint64_t limit, np_judged *best);
 
 /* The same by a mix of the paper's scores, with weights by np_score (score.h), each in [-1, 1]. */
-neap_status np_plan_with_weights(np_planner *planner, const double weights[4], uint64_t limit, np_judged *best);
+neap_status np_plan_with_weights(np_planner *planner, const double weights[NP_N_SCORES], uint64_t limit,
+                                 np_judged *best);
 
 /* Raises judged->place.bound as far as np_place_bound does. */
 neap_status np_plan_bound(np_planner *planner, np_judged *judged);
@@ -58,5 +67,10 @@ neap_status np_plan_bound(np_planner *planner, np_judged *judged);
  * *found false: there is none. */
 neap_status np_plan_load(np_planner *planner, neap_swap_method method, uint64_t limit, np_swap_array *swaps,
                          np_simulation *simulation, bool *found);
+
+/* The same by one of the paper's ways; `weights` of NP_METHOD_WEIGHTS, else NULL. */
+neap_status np_plan_load_by_paper(np_planner *planner, np_method method, const double *weights, uint64_t limit,
+                                  np_swap_array *swaps, np_simulation *simulation, bool *found);
+np_method np_planner_paper_method(neap_swap_method method);
 
 #endif

@@ -12,8 +12,9 @@ typedef struct stalling {
     const np_timeline *original;
     const np_link *link;
     np_stall_options options;
-    np_timeline stretched;  /* shares what does not depend on times with the original */
-    double *stalls;         /* [exec]: before it */
+    np_timeline stretched; /* shares what does not depend on times with the original */
+    double *stalls;        /* [exec]: before it */
+    double *best_stalls;
     int32_t *release_execs; /* [gap] */
     np_simulator *simulator;
     np_swap_array trial;
@@ -111,7 +112,9 @@ static neap_status fill_stretched(stalling *s, np_fill_result *result)
                                .min_block = s->options.min_block,
                                .page = s->options.page,
                                .noise = s->noise,
-                               .seed = s->options.seed};
+                               .seed = s->options.seed,
+                               .extra = s->options.extra,
+                               .factors = s->options.factors};
     for (uint32_t k = 0; k < s->original->n_execs; k++) {
         peak = s->original->needed.items[k] > peak ? s->original->needed.items[k] : peak;
     }
@@ -139,6 +142,7 @@ static neap_status judge(stalling *s)
         s->trial = swapped;
         s->best_simulation = simulation;
         s->has_best = true;
+        memcpy(s->best_stalls, s->stalls, s->original->n_execs * sizeof *s->stalls);
     }
     return status;
 }
@@ -199,13 +203,14 @@ static neap_status trim_stalls(stalling *s)
 
 static neap_status search(stalling *s)
 {
+    uint32_t n_rounds = s->options.n_rounds ? s->options.n_rounds : 8;
     neap_status status = NEAP_OK;
-    for (uint32_t round = 0; status == NEAP_OK && !(round > 0 && is_late(s)) && round < 8; round++) {
+    for (uint32_t round = 0; status == NEAP_OK && !(round > 0 && is_late(s)) && round < n_rounds; round++) {
         bool held;
-        s->noise = round == 0 ? 0 : 0.5;
+        s->noise = round == 0 ? s->options.noise : 0.5;
         s->options.seed += round;
         for (uint32_t k = 0; k < s->original->n_execs; k++) {
-            s->stalls[k] = 0;
+            s->stalls[k] = round == 0 && s->options.stalls ? s->options.stalls[k] : 0;
         }
         status = put_stalls(s, &held);
         if (status != NEAP_OK || !held) {
@@ -215,7 +220,7 @@ static neap_status search(stalling *s)
         if (status == NEAP_OK && s->has_best && s->best_simulation.overhead == 0) {
             break;
         }
-        if (status == NEAP_OK) {
+        if (status == NEAP_OK && !s->options.rough) {
             status = trim_stalls(s);
         }
     }
@@ -229,6 +234,7 @@ static void stalling_free(stalling *s)
     np_array_free(memory, &s->stretched.end_ns);
     np_array_free(memory, &s->stretched.gaps);
     np_memory_free(memory, s->stalls, s->original->n_execs, sizeof *s->stalls);
+    np_memory_free(memory, s->best_stalls, s->original->n_execs, sizeof *s->best_stalls);
     np_memory_free(memory, s->release_execs, s->original->gaps.n, sizeof *s->release_execs);
     np_array_free(memory, &s->trial);
     np_array_free(memory, &s->best);
@@ -242,8 +248,9 @@ neap_status np_stall_search(const np_timeline *timeline, const np_link *link, co
     stalling s = {.original = timeline, .link = link, .options = *options};
     neap_status status;
     s.stalls = np_memory_alloc_zero(memory, timeline->n_execs, sizeof *s.stalls);
+    s.best_stalls = np_memory_alloc_zero(memory, timeline->n_execs, sizeof *s.best_stalls);
     s.release_execs = np_memory_alloc(memory, timeline->gaps.n, sizeof *s.release_execs);
-    status = s.stalls && s.release_execs ? stretched_init(&s) : NEAP_NO_MEMORY;
+    status = s.stalls && s.best_stalls && s.release_execs ? stretched_init(&s) : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
         status = np_simulator_create(timeline, link, &s.simulator);
     }
@@ -257,6 +264,9 @@ neap_status np_stall_search(const np_timeline *timeline, const np_link *link, co
             *swaps = s.best;
             s.best = old;
             *simulation = s.best_simulation;
+            if (options->stalls) {
+                memcpy(options->stalls, s.best_stalls, timeline->n_execs * sizeof *s.best_stalls);
+            }
         }
     }
     stalling_free(&s);

@@ -14,6 +14,12 @@ typedef struct np_stall_options {
     uint64_t min_block;
     uint64_t page;
     uint64_t seed;
+    double noise;          /* of the order of filling, in the first round; later ones have their own */
+    uint32_t n_rounds;     /* orders tried; 0: 8 */
+    const uint64_t *extra; /* see np_fill_options */
+    const double *factors; /* see np_fill_options */
+    double *stalls;        /* ns, by exec: what to begin with; those of the answer then; NULL: none */
+    bool rough;            /* stalls are not shortened */
     uint64_t deadline_ns;
 } np_stall_options;
 

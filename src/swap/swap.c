@@ -12,7 +12,7 @@
 
 enum { DEFAULT_THREADS = 8 };
 
-#define SEARCH_SHARE 0.7 /* of the time: bounds take some too, and the last trial ends late */
+#define SEARCH_SHARE 0.85 /* of the time: bounds take some too, and the last trial ends late */
 
 struct neap_swap_plan {
     const neap_memory *memory;

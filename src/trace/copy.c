@@ -17,23 +17,30 @@ static neap_status copy_exec(const neap_trace *from, const neap_event *event, ne
     return status;
 }
 
+static neap_status copy_event(const neap_trace *from, const neap_event *event, neap_trace *to)
+{
+    const neap_trace_block *block;
+    if (event->kind == NEAP_EVENT_EXEC) {
+        return copy_exec(from, event, to);
+    }
+    block = &from->blocks.items[event->subject];
+    return event->kind == NEAP_EVENT_MALLOC ? np_trace_add_malloc(to, block->id, block->bytes)
+                                            : np_trace_add_free(to, block->id);
+}
+
+/* A mark stands before an event, or after the last. */
 static neap_status copy_events(const neap_trace *from, neap_trace *to)
 {
     size_t mark = 0;
     neap_status status = NEAP_OK;
-    for (size_t i = 0; i < from->events.n && status == NEAP_OK; i++) {
-        const neap_event *event = &from->events.items[i];
-        const neap_trace_block *block = &from->blocks.items[event->kind == NEAP_EVENT_EXEC ? 0 : event->subject];
+    for (size_t i = 0; i <= from->events.n && status == NEAP_OK; i++) {
         while (mark < from->marks.n && from->marks.items[mark] == i && status == NEAP_OK) {
             status = np_trace_add_mark(to);
             mark++;
         }
-        if (status != NEAP_OK) {
-            return status;
+        if (i < from->events.n && status == NEAP_OK) {
+            status = copy_event(from, &from->events.items[i], to);
         }
-        status = event->kind == NEAP_EVENT_MALLOC ? np_trace_add_malloc(to, block->id, block->bytes)
-                 : event->kind == NEAP_EVENT_FREE ? np_trace_add_free(to, block->id)
-                                                  : copy_exec(from, event, to);
     }
     return status;
 }
@@ -72,6 +79,10 @@ neap_status np_trace_copy(const neap_trace *trace, const neap_memory *memory, ne
     if (status != NEAP_OK) {
         neap_trace_free(made);
         return status;
+    }
+    made->is_csv = trace->is_csv;
+    for (size_t i = 0; i < trace->blocks.n; i++) { /* in the same order, since they appear in it */
+        made->blocks.items[i].fixed_offset = trace->blocks.items[i].fixed_offset;
     }
     *copy = made;
     return NEAP_OK;

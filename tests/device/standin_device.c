@@ -75,7 +75,7 @@ static neap_status wrapper_launch(np_device *device, np_stream stream, const np_
     call c = {w->control, np_cuda_stream(w->inner, stream), task->run, task->arg, task->arg_bytes, &result};
     np_task given = *task;
     neap_status status;
-    if (task->run) {
+    if (task->run && task->run != np_host_copy_run) {
         given.run = give_call;
         given.arg = &c;
         given.arg_bytes = sizeof c;
@@ -169,6 +169,11 @@ static uint64_t wrapper_now_ns(const np_device *device)
     return inner_of(device)->api->now_ns(inner_of(device));
 }
 
+static void *wrapper_native(const np_device *device, np_stream stream)
+{
+    return inner_of(device)->api->native(inner_of(device), stream);
+}
+
 static const char *wrapper_problem(const np_device *device)
 {
     return inner_of(device)->api->problem(inner_of(device));
@@ -192,6 +197,7 @@ static const np_device_interface wrapper_interface = {
     .sync = wrapper_sync,
     .link = wrapper_link,
     .now_ns = wrapper_now_ns,
+    .native = wrapper_native,
     .problem = wrapper_problem,
 };
 

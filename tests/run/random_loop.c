@@ -25,7 +25,7 @@ uint64_t random_bytes(np_rng *rng, const loop_form *form)
 {
     uint32_t most = form->max_pages;
     uint32_t pages = chance(rng, 50) ? between(rng, 1, (most + 3) / 4) : between(rng, 1, most);
-    if (form->may_be_small && chance(rng, 15)) {
+    if (chance(rng, form->small_share)) {
         return 1 + np_rng_below(rng, form->page_bytes - 1);
     }
     if (pages == 1 || chance(rng, 40)) {
@@ -43,8 +43,7 @@ static void make_lives(np_rng *rng, const loop_form *form, uint32_t n_execs, lif
     }
     for (uint32_t i = 0; i < n; i++) {
         life *l = &lives[i];
-        *l = (life){.bytes = chance(rng, 60) ? sizes[np_rng_below(rng, 4)]
-                                             : random_bytes(rng, form)};
+        *l = (life){.bytes = chance(rng, 60) ? sizes[np_rng_below(rng, 4)] : random_bytes(rng, form)};
         if (is_training && i < n_execs / 2) {
             l->begin = i;
             l->end = n_execs - 1 - i;
@@ -56,7 +55,10 @@ static void make_lives(np_rng *rng, const loop_form *form, uint32_t n_execs, lif
         if (chance(rng, 6)) {
             l->end = n_execs + between(rng, 0, chance(rng, 80) ? l->begin : n_execs + l->begin);
         }
-        l->leaks = form->may_leak && chance(rng, 5);
+        if (form->may_leak && chance(rng, 5)) { /* what leaks is small, or the loop is none */
+            l->leaks = true;
+            l->bytes = 1 + np_rng_below(rng, chance(rng, 70) ? 1000 : form->page_bytes + 1000);
+        }
     }
 }
 

@@ -22,11 +22,11 @@ typedef struct step_use {
 
 typedef struct step {
     step_kind kind;
-    uint32_t slot;         /* of all but execs */
-    uint32_t min_length;   /* free: of the oldest block, where the slot has so many */
-    bool leaks;            /* malloc: the program forgets the block */
-    uint64_t bytes;        /* malloc */
-    uint32_t name;         /* exec */
+    uint32_t slot;       /* of all but execs */
+    uint32_t min_length; /* free: of the oldest block, where the slot has so many */
+    bool leaks;          /* malloc: the program forgets the block */
+    uint64_t bytes;      /* malloc */
+    uint32_t name;       /* exec */
     uint32_t stream;
     uint64_t duration_ns;
     uint32_t n_uses;
@@ -47,8 +47,8 @@ typedef struct loop_form {
     uint32_t max_execs;
     uint32_t max_lives;
     uint64_t page_bytes;
-    uint32_t max_pages; /* of a block */
-    bool may_be_small;  /* blocks below a page, too */
+    uint32_t max_pages;   /* of a block */
+    uint32_t small_share; /* per cent of the blocks that are smaller than a page */
     bool may_leak;
     uint32_t first_name; /* loops with different ones have no name in common */
 } loop_form;

@@ -1,8 +1,11 @@
 #include "run/random_program.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "run/random_actor.h"
 #include "testing.h"
@@ -22,12 +25,15 @@ random_settings random_settings_make(uint64_t seed)
                          .n_streams = chance(&rng, 50) ? 1 : 2 + (uint32_t)np_rng_below(&rng, 2),
                          .n_threads = chance(&rng, 3) ? 2 + (uint32_t)np_rng_below(&rng, 2) : 1,
                          .page_bytes = chance(&rng, 90) ? 4096 : 16384,
-                         .plan_seconds = 0.004,
+                         .plan_seconds = 0.002,
                          .learns_at_once = chance(&rng, 90),
                          .is_valid_each_event = chance(&rng, 3),
                          .is_valid_each_lap = chance(&rng, 40),
                          .all_words = chance(&rng, 10),
-                         .watches_memory = chance(&rng, 15)};
+                         .watches_memory = chance(&rng, 15),
+                         .is_plain = chance(&rng, 2),
+                         .refines = chance(&rng, 15),
+                         .uses_cache = chance(&rng, 4)};
     uint64_t limits = np_rng_below(&rng, 10);
     s.limit_share = limits < 3 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
     s.limit_bytes_share = limits >= 3 && limits < 5 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
@@ -48,6 +54,7 @@ typedef struct program {
     shadow_block shared[ACTOR_SHARED];
     actor *actors;
     uint32_t peak_pages;
+    char cache[TEST_PATH_BYTES]; /* folder of plans, or empty */
 } program;
 
 static void log_line(void *user, neap_log_level level, const char *line)
@@ -61,11 +68,13 @@ static neap_status open_device(program *p)
     const random_settings *s = p->settings;
     uint64_t needed = (uint64_t)p->peak_pages * s->page_bytes;
     uint64_t memory_bytes = s->memory_share > 0 ? (uint64_t)(s->memory_share * (double)needed) : needed * 64;
-    neap_device_options options = {.limit_share = s->limit_share,
+    neap_device_options options = {.mode = s->is_plain ? NEAP_MODE_PLAIN : NEAP_MODE_PLAN,
+                                   .limit_share = s->limit_share,
                                    .limit = (uint64_t)(s->limit_bytes_share * (double)needed),
                                    .min_block = s->page_bytes,
                                    .plan_seconds = s->plan_seconds,
-                                   .refinements = UINT32_MAX,
+                                   .plan_cache = p->cache[0] ? p->cache : NULL,
+                                   .refinements = s->refines ? 4 : UINT32_MAX,
                                    .seed = s->seed,
                                    .log = s->is_loud ? log_line : NULL,
                                    .log_level = NEAP_LOG_DEBUG};
@@ -102,8 +111,8 @@ static void share_blocks(program *p)
 {
     shadow_streams_init(&p->streams, p->device, &p->report, p->settings->n_streams, 1u << 30);
     for (int i = 0; i < ACTOR_SHARED; i++) {
-        neap_status status = shadow_malloc(&p->streams, p->settings->page_bytes * (uint64_t)(2 * i + 1) - 100u,
-                                           &p->shared[i]);
+        neap_status status =
+            shadow_malloc(&p->streams, p->settings->page_bytes * (uint64_t)(2 * i + 1) - 100u, &p->shared[i]);
         if (status == NEAP_OK) {
             status = shadow_host_write(&p->streams, &p->shared[i], true);
         }
@@ -174,9 +183,10 @@ static void judge(program *p, random_outcome *outcome)
 {
     neap_stats stats;
     neap_get_stats(p->device, &stats);
-    outcome->n_events = stats.n_events;
-    outcome->has_planned = stats.n_iterations > 0;
-    outcome->has_departed = stats.n_departures > 0;
+    outcome->n_events += stats.n_events;
+    outcome->has_planned |= stats.n_iterations > 0;
+    outcome->has_departed |= stats.n_departures > 0;
+    outcome->has_loaded |= stats.plan_was_loaded;
     for (uint32_t i = 0; i < p->settings->n_threads; i++) {
         const actor *a = &p->actors[i];
         outcome->has_swapped |= a->has_swapped;
@@ -201,31 +211,65 @@ static void check_memory(program *p)
     }
 }
 
+static void run_once(program *p, random_outcome *outcome)
+{
+    const random_settings *settings = p->settings;
+    test_memory_init(&p->memory);
+    p->memory.fail_at = settings->memory_fails_at;
+    p->memory.fail_from_then = settings->n_memory_fails > 0;
+    p->peak_pages = 0;
+    for (uint32_t i = 0; i < settings->n_threads; i++) {
+        actor_make(&p->actors[i], settings, settings->seed + i * 1000003u);
+        p->peak_pages += actor_peak_pages(&p->actors[i]);
+    }
+    if (open_device(p) == NEAP_OK) {
+        run_actors(p);
+        judge(p, outcome);
+        neap_close(p->device);
+    }
+    check_memory(p);
+    outcome->n_memory_calls += p->memory.n_calls;
+    outcome->n_memory_fails += p->memory.n_failed;
+    (void)pthread_mutex_destroy(&p->memory.lock);
+}
+
+/* The folder and the plans in it, whatever their names. */
+static void remove_cache(const char *folder)
+{
+    DIR *files = opendir(folder);
+    for (struct dirent *file = files ? readdir(files) : NULL; file; file = readdir(files)) {
+        char path[TEST_PATH_BYTES + 256];
+        if (file->d_name[0] != '.') {
+            (void)snprintf(path, sizeof path, "%s/%s", folder, file->d_name);
+            (void)unlink(path);
+        }
+    }
+    if (files) {
+        (void)closedir(files);
+    }
+    (void)rmdir(folder);
+}
+
 void random_program_run(const random_settings *settings, random_outcome *outcome)
 {
     program p = {.settings = settings};
     *outcome = (random_outcome){0};
     shadow_report_init(&p.report, settings->all_words);
-    test_memory_init(&p.memory);
-    p.memory.fail_at = settings->memory_fails_at;
-    p.memory.fail_from_then = settings->n_memory_fails > 0;
     p.actors = calloc(settings->n_threads, sizeof *p.actors);
     ASSERT_TRUE(p.actors);
-    for (uint32_t i = 0; i < settings->n_threads; i++) {
-        actor_make(&p.actors[i], settings, settings->seed + i * 1000003u);
-        p.peak_pages += actor_peak_pages(&p.actors[i]);
+    if (settings->uses_cache) {
+        test_temp_path(p.cache, "random-plans");
+        (void)mkdir(p.cache, 0700);
     }
-    if (open_device(&p) == NEAP_OK) {
-        run_actors(&p);
-        judge(&p, outcome);
-        neap_close(p.device);
+    run_once(&p, outcome);
+    if (settings->uses_cache) {
+        if (!atomic_load(&p.report.is_bad)) {
+            run_once(&p, outcome);
+        }
+        remove_cache(p.cache);
     }
-    check_memory(&p);
-    outcome->n_memory_calls = p.memory.n_calls;
-    outcome->n_memory_fails = p.memory.n_failed;
     outcome->is_good = !atomic_load(&p.report.is_bad);
     (void)snprintf(outcome->text, sizeof outcome->text, "%s", p.report.text);
     free(p.actors);
     shadow_report_free(&p.report);
-    (void)pthread_mutex_destroy(&p.memory.lock);
 }

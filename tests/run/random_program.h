@@ -16,8 +16,8 @@ typedef struct random_settings {
     uint32_t n_streams;
     uint32_t n_threads; /* of the host, each with a loop of its own */
     uint64_t page_bytes;
-    double memory_share; /* of what the loop needs: the device's memory; 0: plenty */
-    double limit_share;  /* of the peak load, as an option; 0: none */
+    double memory_share;      /* of what the loop needs: the device's memory; 0: plenty */
+    double limit_share;       /* of the peak load, as an option; 0: none */
     double limit_bytes_share; /* of what the loop needs, as a limit in bytes from the start on; 0: none */
     double plan_seconds;
     bool learns_at_once;      /* in the caller, so that plans come at once */
@@ -26,6 +26,9 @@ typedef struct random_settings {
     bool all_words;           /* looks at every word of every block */
     bool watches_memory;      /* the library's host memory is test_memory */
     bool is_steady;           /* no departures, and one loop */
+    bool is_plain;            /* nothing is planned */
+    bool refines;             /* plans are tried and changed as the program runs */
+    bool uses_cache;          /* it runs twice, and plans are kept from the first time to the second */
     faulty_plan faults;       /* calls 0: none */
     bool tries_again;         /* where a call fails with a fault, until it does not; otherwise it goes without */
     size_t memory_fails_at;   /* the n-th allocation of host memory fails, counted from 1; 0: none does, */
@@ -35,16 +38,17 @@ typedef struct random_settings {
 
 typedef struct random_outcome {
     bool is_good;
-    char text[1024];    /* what was wrong */
-    bool has_planned;   /* it ran an iteration on a plan, */
-    bool has_swapped;   /* with swaps, */
-    bool has_departed;  /* left it, */
-    bool has_resumed;   /* and was back on one later */
-    bool has_several;   /* more than one pattern was followed */
+    char text[1024];   /* what was wrong */
+    bool has_planned;  /* it ran an iteration on a plan, */
+    bool has_swapped;  /* with swaps, */
+    bool has_departed; /* left it, */
+    bool has_resumed;  /* and was back on one later */
+    bool has_several;  /* more than one pattern was followed */
+    bool has_loaded;   /* a plan came from the cache */
     uint64_t n_events;
-    uint64_t n_full;    /* calls that gave NEAP_DEVICE_FULL */
-    uint64_t n_faults;  /* calls of the device that were made to fail */
-    uint64_t n_failed;  /* calls of the library that failed with them, or with host memory */
+    uint64_t n_full;       /* calls that gave NEAP_DEVICE_FULL */
+    uint64_t n_faults;     /* calls of the device that were made to fail */
+    uint64_t n_failed;     /* calls of the library that failed with them, or with host memory */
     size_t n_memory_calls; /* allocations of host memory, where it is watched */
     size_t n_memory_fails; /* of them, made to fail */
 } random_outcome;

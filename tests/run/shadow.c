@@ -75,10 +75,15 @@ static uint64_t find_difference(const unsigned char *data, uint64_t begin, uint6
 {
     for (uint64_t at = first_word(begin, all_words); at < end; at = next_word(at, all_words)) {
         uint64_t word = word_of(serial, version, at / WORD);
-        uint64_t n = end - at < WORD ? end - at : WORD;
-        if (memcmp(data + at, &word, n) != 0) {
-            *found = 0;
-            memcpy(found, data + at, n);
+        uint64_t is = 0;
+        if (end - at >= WORD) {
+            memcpy(&is, data + at, WORD);
+        } else { /* the first bytes of a word: the others count as they should be */
+            is = word;
+            memcpy(&is, data + at, end - at);
+        }
+        if (is != word) {
+            *found = is;
             return at;
         }
     }
@@ -122,12 +127,13 @@ static void check_half(const task *t, const task_use *use, int half, uint64_t be
     uint64_t at =
         find_difference(use->data, begin, end, use->serial, use->expected[half], t->report->all_words, &found);
     if (at < end) {
-        shadow_say(t->report,
-                   "work %llu of stream %u: byte %llu of block %u (%llu bytes at %p) should be of version %u and is %llx "
-                   "(version %u of it, 0: of none)",
-                   (unsigned long long)t->number, t->stream, (unsigned long long)at, use->serial,
-                   (unsigned long long)use->bytes, (void *)use->data, use->expected[half], (unsigned long long)found,
-                   guess_version(use->serial, at, found));
+        shadow_say(
+            t->report,
+            "work %llu of stream %u: byte %llu of block %u (%llu bytes at %p) should be of version %u and is %llx "
+            "(version %u of it, 0: of none)",
+            (unsigned long long)t->number, t->stream, (unsigned long long)at, use->serial,
+            (unsigned long long)use->bytes, (void *)use->data, use->expected[half], (unsigned long long)found,
+            guess_version(use->serial, at, found));
     }
 }
 
@@ -154,8 +160,8 @@ static void run_task(void *arg)
 void shadow_streams_init(shadow_streams *streams, neap_device *device, shadow_report *report, uint32_t n_streams,
                          uint32_t first_serial)
 {
-    *streams = (shadow_streams){
-        .device = device, .report = report, .n_streams = n_streams, .next_serial = first_serial};
+    *streams =
+        (shadow_streams){.device = device, .report = report, .n_streams = n_streams, .next_serial = first_serial};
 }
 
 static bool tries_again(shadow_streams *streams, neap_status status, int *n_tries)
@@ -276,12 +282,8 @@ neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stre
                         const shadow_use *uses, uint32_t n_uses)
 {
     task t = {.report = streams->report, .number = streams->n_given[stream] + 1, .stream = stream, .n_uses = n_uses};
-    neap_work work = {.name = name,
-                      .stream = stream,
-                      .run = run_task,
-                      .arg = &t,
-                      .arg_bytes = sizeof t,
-                      .duration_ns = duration_ns};
+    neap_work work = {
+        .name = name, .stream = stream, .run = run_task, .arg = &t, .arg_bytes = sizeof t, .duration_ns = duration_ns};
     neap_use given[SHADOW_USES];
     uint32_t before[SHADOW_USES][2];
     neap_status status = NEAP_OK;

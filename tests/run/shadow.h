@@ -57,7 +57,7 @@ typedef struct shadow_streams {
     shadow_report *report;
     uint32_t n_streams;
     uint64_t n_given[SHADOW_STREAMS];
-    uint64_t known[SHADOW_STREAMS][SHADOW_STREAMS];     /* [a][b]: work of b that a has waited for, */
+    uint64_t known[SHADOW_STREAMS][SHADOW_STREAMS];      /* [a][b]: work of b that a has waited for, */
     uint64_t work_knows[SHADOW_STREAMS][SHADOW_STREAMS]; /* and had, when its last work was given */
     uint32_t next_serial;
     neap_status (*retry)(void *user, neap_status status); /* NULL, or whether to try once more: NEAP_OK: yes */

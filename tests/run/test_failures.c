@@ -24,7 +24,9 @@ static void run_or_fail(const random_settings *settings, random_outcome *outcome
 static unsigned random_calls(np_rng *rng)
 {
     unsigned calls = 1u << np_rng_below(rng, FAULTY_N_CALLS);
-    return np_rng_below(rng, 3) == 0 ? FAULTY_ALL : np_rng_below(rng, 2) ? calls | 1u << np_rng_below(rng, FAULTY_N_CALLS) : calls;
+    return np_rng_below(rng, 3) == 0 ? FAULTY_ALL
+           : np_rng_below(rng, 2)    ? calls | 1u << np_rng_below(rng, FAULTY_N_CALLS)
+                                     : calls;
 }
 
 static void run_faulty(uint64_t first, uint64_t n)
@@ -50,9 +52,10 @@ static void run_faulty(uint64_t first, uint64_t n)
         n_faults += outcome.n_faults;
         n_failed += outcome.n_failed;
     }
-    print_message("%llu programs: %llu calls of the device failed, %llu of the library; %llu ran on a plan, %llu left one\n",
-                  (unsigned long long)n, (unsigned long long)n_faults, (unsigned long long)n_failed,
-                  (unsigned long long)n_planned, (unsigned long long)n_departed);
+    print_message(
+        "%llu programs: %llu calls of the device failed, %llu of the library; %llu ran on a plan, %llu left one\n",
+        (unsigned long long)n, (unsigned long long)n_faults, (unsigned long long)n_failed,
+        (unsigned long long)n_planned, (unsigned long long)n_departed);
     ASSERT_GE(n_faults, n);
     ASSERT_GE(n_failed, n / 10);
     ASSERT_GE(n_planned, n / 10);

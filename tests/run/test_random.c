@@ -105,18 +105,19 @@ static double per_cent(uint64_t n, uint64_t of)
 
 static void print_tally(const tally *t)
 {
-    print_message("%llu programs, %llu events each: %.1f %% ran on a plan, %.1f %% with swaps, %.1f %% departed, %.1f %% "
-                  "resumed, %.1f %% followed several patterns, %.1f %% filled the device\n",
-                  (unsigned long long)t->n_run, (unsigned long long)(t->n_run ? t->n_events / t->n_run : 0),
-                  per_cent(t->n_planned, t->n_run), per_cent(t->n_swapped, t->n_run),
-                  per_cent(t->n_departed, t->n_run), per_cent(t->n_resumed, t->n_run),
-                  per_cent(t->n_several, t->n_run), per_cent(t->n_full, t->n_run));
+    print_message(
+        "%llu programs, %llu events each: %.1f %% ran on a plan, %.1f %% with swaps, %.1f %% departed, %.1f %% "
+        "resumed, %.1f %% followed several patterns, %.1f %% filled the device\n",
+        (unsigned long long)t->n_run, (unsigned long long)(t->n_run ? t->n_events / t->n_run : 0),
+        per_cent(t->n_planned, t->n_run), per_cent(t->n_swapped, t->n_run), per_cent(t->n_departed, t->n_run),
+        per_cent(t->n_resumed, t->n_run), per_cent(t->n_several, t->n_run), per_cent(t->n_full, t->n_run));
 }
 
 static void report(const tally *t)
 {
-    test_fail(__FILE__, __LINE__, "the program of seed %llu failed: %s\n  again: NEAP_RANDOM_SEED=%llu NEAP_RANDOM_N=1 "
-                                  "tests/run/test_random",
+    test_fail(__FILE__, __LINE__,
+              "the program of seed %llu failed: %s\n  again: NEAP_RANDOM_SEED=%llu NEAP_RANDOM_N=1 "
+              "tests/run/test_random",
               (unsigned long long)t->seed, t->is_over ? t->text : "it crashed", (unsigned long long)t->seed);
 }
 

@@ -139,7 +139,7 @@ const standin_control *standin_get_control(void)
 {
     static const standin_control control = {
         .count = control_count,
-        .fail = control_fail,
+        .fail_call = control_fail,
         .n_failed = control_n_failed,
         .n_calls = control_n_calls,
         .nth_symbol = control_nth_symbol,

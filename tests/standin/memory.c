@@ -102,7 +102,7 @@ static char *pointer(np_cu_address address)
 
 void memory_open(void)
 {
-    file = memfd_create("standin", MFD_CLOEXEC);
+    file = file < 0 ? memfd_create("standin", MFD_CLOEXEC) : file;
     if (file < 0) {
         misuse("no memory file can be made");
     }

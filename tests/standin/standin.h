@@ -12,6 +12,7 @@
  *     STANDIN_SEED         of the delays
  *     STANDIN_DELAY_US     the longest of them; 0: none
  *     STANDIN_FAIL         SYMBOL:N:CODE, the N-th call of a function fails with that number
+ *     STANDIN_NO_VIRTUAL_MEMORY  set to anything: the devices cannot map memory
  *
  * A test that has loaded the library finds the functions below by dlsym(library, "standin_get_control"). */
 #ifndef TESTS_STANDIN_STANDIN_H
@@ -44,8 +45,8 @@ typedef struct standin_control {
 
     /* The n-th call from now on of a function, or of any where `symbol` is NULL, fails with `code`; with `sticky` all from
      * then on. n 0: none does. Functions that cannot fail (cuGetErrorName) are not counted. */
-    void (*fail)(const char *symbol, uint64_t n, int code, bool sticky);
-    uint64_t (*n_failed)(void);                /* since the last `fail` */
+    void (*fail_call)(const char *symbol, uint64_t n, int code, bool sticky);
+    uint64_t (*n_failed)(void);                /* since the last fail_call */
     uint64_t (*n_calls)(const char *symbol);   /* since the start */
     const char *(*nth_symbol)(size_t index);   /* of those called so far; NULL after the last */
 

@@ -1,0 +1,269 @@
+/* test_refine.c: other plans are tried on the program itself, and the fastest stays. On virtual time, so that how long an
+ * iteration takes is known to the nanosecond. */
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "run/little_program.h"
+#include "testing.h"
+
+/* A link on which swapping costs time. */
+#define SLOW "sim:page=4KiB,memory=64MiB,link=600MB/s"
+
+enum { MAX_PLANS = 32 };
+
+/* What the plans took that were followed, one after the other. */
+typedef struct trials {
+    const np_pattern *followed;
+    double lap_ns[MAX_PLANS]; /* NaN: not known */
+    double weights[MAX_PLANS][4];
+    size_t n_weights;
+    size_t n;
+    uint32_t n_tried;
+} trials;
+
+static void note_trial(little_program *p, trials *t)
+{
+    const np_refine *refine = &p->device->refine;
+    neap_stats stats = little_stats(p); /* takes the times of the laps that are done */
+    const np_pattern *pattern = p->device->pattern;
+    ASSERT_EQ(stats.n_departures, 0);
+    if (t->followed != pattern) {
+        ASSERT_LT(t->n, MAX_PLANS);
+        t->followed = pattern;
+        t->n++;
+    }
+    t->lap_ns[t->n - 1] = np_pattern_lap_ns(pattern);
+    if (refine->n_tried > t->n_tried) {
+        t->n_tried = refine->n_tried;
+        if (refine->has_weights) {
+            memcpy(t->weights[t->n_weights++], refine->weights, sizeof refine->weights);
+        }
+    }
+}
+
+/* Makes the plan at hand a bad one: work waits for every copy out before it begins. */
+static void spoil(little_program *p)
+{
+    np_program *program = &p->device->patterns.items[0]->program;
+    np_array(np_op) ops = {0};
+    for (size_t i = 0; i < program->events.n; i++) {
+        np_program_event *event = &program->events.items[i];
+        uint32_t first = (uint32_t)ops.n;
+        for (uint32_t k = 0; k < program->swaps.n && event->kind == NEAP_EVENT_EXEC; k++) {
+            np_op op = {.kind = NP_OP_WAIT_OUT, .index = k, .stream = event->stream};
+            ASSERT_OK(np_array_push(program->memory, &ops, op));
+        }
+        for (uint32_t k = 0; k < (uint32_t)event->n_before + event->n_after; k++) {
+            ASSERT_OK(np_array_push(program->memory, &ops, program->ops.items[event->first_op + k]));
+        }
+        event->n_before = (uint16_t)(ops.n - first - event->n_after);
+        event->first_op = first;
+    }
+    np_array_free(program->memory, &program->ops);
+    program->ops.items = ops.items;
+    program->ops.n = ops.n;
+    program->ops.capacity = ops.capacity;
+    ASSERT_TRUE(np_program_is_valid(program));
+    ASSERT_OK(np_program_check(program, NULL));
+}
+
+static void start(little_program *p, uint32_t refinements, bool is_spoiled)
+{
+    little_options options = {
+        .name = SLOW, .is_faulty = true, .device = {.limit_share = 0.6, .refinements = refinements}};
+    little_start(p, &options);
+    while (p->device->patterns.n == 0) {
+        little_laps(p, 1);
+        if (atomic_load(&p->device->learner.has_news)) {
+            np_take_lesson(p->device);
+        }
+    }
+    ASSERT_NE(little_stats(p).state, NEAP_STATE_RUN);
+    if (is_spoiled) {
+        spoil(p);
+    }
+    little_laps(p, 1);
+    ASSERT_EQ(little_stats(p).state, NEAP_STATE_RUN);
+}
+
+static double fastest(const trials *t)
+{
+    double best = INFINITY;
+    for (size_t i = 0; i < t->n; i++) {
+        best = t->lap_ns[i] < best ? t->lap_ns[i] : best;
+    }
+    return best;
+}
+
+/* From a bad plan or a good one, it ends with the fastest of all. */
+static void refine(bool is_spoiled)
+{
+    little_program p;
+    trials t = {.n = 0};
+    double last;
+    start(&p, 12, is_spoiled);
+    for (int lap = 0; lap < 400 && little_count(&p, "refined in") == 0; lap++) {
+        little_laps(&p, 1);
+        note_trial(&p, &t);
+    }
+    ASSERT_EQ(little_count(&p, "refined in 12 trials"), 1);
+    little_laps(&p, 2); /* back to the fastest */
+    t.followed = p.device->pattern;
+    little_laps(&p, 80);
+    last = little_stats(&p).overhead;
+    last = (1 + last) * little_stats(&p).iteration_ns;
+    ASSERT_TRUE(p.device->pattern == t.followed);
+    ASSERT_TRUE(p.device->refine.measured == NULL);
+    ASSERT_GE(t.n, 8);
+    ASSERT_TRUE(last <= t.lap_ns[0] * 1.001);
+    ASSERT_TRUE(fabs(last - fastest(&t)) <= 0.001 * last);
+    ASSERT_TRUE(!is_spoiled || last < 0.99 * t.lap_ns[0]);
+    ASSERT_EQ(little_stats(&p).n_patterns, 1);
+    ASSERT_EQ(little_count(&p, "refined"), 1); /* and that is that */
+    little_end(&p);
+}
+
+static void test_fastest_stays(void **state)
+{
+    (void)state;
+    refine(true);
+    refine(false);
+}
+
+/* The first mixes are the scores themselves; from the fifth on they are the process's. */
+static void test_weights(void **state)
+{
+    little_program p;
+    trials t = {.n = 0};
+    (void)state;
+    start(&p, 12, true);
+    while (little_count(&p, "refined in") == 0) {
+        little_laps(&p, 1);
+        note_trial(&p, &t);
+    }
+    ASSERT_EQ(t.n_weights, 6);
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t k = 0; k < 4; k++) {
+            ASSERT_TRUE(t.weights[i][k] == (i == k ? 1 : 0));
+        }
+    }
+    for (size_t i = 4; i < t.n_weights; i++) {
+        bool is_mixed = false;
+        for (size_t k = 0; k < 4; k++) {
+            ASSERT_TRUE(fabs(t.weights[i][k]) <= 1);
+            is_mixed |= t.weights[i][k] != 0 && fabs(t.weights[i][k]) != 1;
+        }
+        ASSERT_TRUE(is_mixed);
+    }
+    little_end(&p);
+}
+
+static void test_none_wanted(void **state)
+{
+    little_program p;
+    const np_pattern *first;
+    (void)state;
+    start(&p, UINT_MAX, true);
+    first = p.device->pattern;
+    little_laps(&p, 100);
+    ASSERT_TRUE(little_stats(&p).overhead > 0.01); /* there would have been something to win */
+    ASSERT_TRUE(p.device->pattern == first);
+    ASSERT_EQ(little_count(&p, "refined"), 0);
+    little_end(&p);
+}
+
+/* Where swapping costs nothing, nothing is tried. */
+static void test_not_worthwhile(void **state)
+{
+    little_options options = {.device = {.limit_share = 0.7, .refinements = 8}};
+    little_program p;
+    (void)state;
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 10);
+    little_laps(&p, 60);
+    ASSERT_TRUE(little_stats(&p).overhead < 0.01);
+    ASSERT_EQ(little_count(&p, "refined in 0 trials"), 1);
+    little_end(&p);
+}
+
+/* The program leaves its plan while others are tried, now and then: they are tried all the same. */
+static void test_departures_meanwhile(void **state)
+{
+    little_program p;
+    (void)state;
+    start(&p, 4, true);
+    for (int lap = 0; lap < 300 && little_count(&p, "refined in") == 0; lap++) {
+        little_lap(&p, (little_twist){lap % 19 == 18 ? LITTLE_EXTRA_WORK : LITTLE_PLAIN, 3});
+        if (lap % 19 == 18) {
+            little_check(&p);
+        }
+    }
+    ASSERT_EQ(little_count(&p, "refined in 4 trials"), 1);
+    little_end(&p);
+}
+
+/* A plan that cannot be entered, since the device has no more addresses, is none: the one before goes on. */
+static void test_refused_by_the_device(void **state)
+{
+    little_program p;
+    neap_stats before;
+    const np_pattern *first;
+    (void)state;
+    start(&p, 4, true);
+    first = p.device->pattern;
+    little_laps(&p, 5);
+    before = little_stats(&p);
+    faulty_set(p.faulty, &(faulty_plan){.calls = 1u << FAULTY_RESERVE, .every = 1});
+    for (int lap = 0; lap < 100 && little_count(&p, "refined in") == 0; lap++) {
+        little_laps(&p, 1);
+    }
+    ASSERT_EQ(little_count(&p, "could not be entered"), 4);
+    ASSERT_EQ(little_count(&p, "refined in 4 trials"), 1);
+    ASSERT_TRUE(p.device->pattern == first);
+    ASSERT_EQ(little_stats(&p).state, NEAP_STATE_RUN);
+    ASSERT_EQ(little_stats(&p).n_departures, before.n_departures);
+    faulty_set(p.faulty, &(faulty_plan){.calls = 0});
+    little_end(&p);
+}
+
+/* A program that changes for good is refined anew. */
+static void test_change_meanwhile(void **state)
+{
+    little_program p;
+    (void)state;
+    start(&p, 4, true);
+    little_laps(&p, 30); /* some are tried */
+    ASSERT_TRUE(p.device->refine.measured != NULL);
+    p.options.act_bytes = 7 * LITTLE_PAGE;
+    for (int lap = 0; lap < 400 && little_count(&p, "refined in") == 0; lap++) {
+        little_laps(&p, 1);
+    }
+    ASSERT_EQ(little_count(&p, "refined in"), 1);
+    ASSERT_EQ(p.device->pattern->program.peak_load, (6 * 2 + 9 * 7) * LITTLE_PAGE);
+    little_check(&p);
+    little_end(&p);
+}
+
+/* Closed in the middle of it: nothing is left behind. */
+static void test_closed_meanwhile(void **state)
+{
+    (void)state;
+    for (uint32_t n = 5; n < 40; n += 7) {
+        little_program p;
+        start(&p, 8, true);
+        little_laps(&p, n);
+        little_end(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fastest_stays),        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_none_wanted),          cmocka_unit_test(test_not_worthwhile),
+        cmocka_unit_test(test_departures_meanwhile), cmocka_unit_test(test_change_meanwhile),
+        cmocka_unit_test(test_closed_meanwhile),     cmocka_unit_test(test_refused_by_the_device),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
