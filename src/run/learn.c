@@ -68,6 +68,9 @@ static neap_status add_step_time(study *s)
     if (best == UINT64_MAX || best > INT64_MAX) {
         return NEAP_OK;
     }
+    if (period->variants.n > 1) { /* a step is an iteration, of which the period has several */
+        best /= period->variants.n;
+    }
     n = snprintf(text, sizeof text, "%.6f", (double)best * 1e-6);
     return np_trace_add_meta(s->lesson->trace, "step_ms", 7, text, (size_t)n);
 }

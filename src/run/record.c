@@ -7,10 +7,12 @@
 enum {
     TIMES_PER_CHUNK = 1024,
     MAX_EVENTS = 4 << 20, /* what has not repeated by then is begun anew */
+    MANY_PERIODS = 512,   /* of a loop that hardly changes the load: it seems to be all there is */
     SURE_PERIODS = 4,     /* however long the program took to begin */
     SHORT_PERIOD = 64,    /* events: such a loop must be seen three times, longer ones twice */
 };
 
+#define MIN_SWING 0.05 /* of the highest load, in an iteration */
 #define READY_SHARE 0.6 /* of all events recorded, in the run: loops inside the first iteration are shorter */
 
 void np_recorder_init(np_recorder *recorder, const neap_memory *memory)
@@ -26,6 +28,7 @@ static void stop(np_recorder *recorder)
     recorder->detector = NULL;
     recorder->exec_events.n = 0;
     recorder->n_events = 0;
+    recorder->peak_bytes = 0;
     recorder->hash = 0;
     recorder->is_disturbed = false;
     recorder->is_whole = false;
@@ -76,6 +79,9 @@ static void note(np_recorder *recorder, neap_status status, neap_event_kind kind
     if (status == NEAP_OK) {
         uint32_t last = (uint32_t)(recorder->trace->events.n - 1);
         status = np_detector_feed(recorder->detector, np_trace_step(recorder->trace, last));
+    }
+    if (status == NEAP_OK && recorder->trace->live_bytes > recorder->peak_bytes) {
+        recorder->peak_bytes = recorder->trace->live_bytes;
     }
     recorder->recent[recorder->n_events % NP_RECENT_KEYS] = np_pattern_hash(0, kind, key);
     recorder->n_events++;
@@ -168,15 +174,26 @@ void np_recorder_add_exec(np_recorder *recorder, const char *name, unsigned stre
     note(recorder, status, NEAP_EVENT_EXEC, np_program_name_key(name, name_bytes));
 }
 
-static bool has_malloc(const np_recorder *recorder, uint32_t n_last)
+/* The highest minus the lowest load in the last events. */
+static uint64_t find_swing(const np_recorder *recorder, uint32_t n_last)
 {
     const neap_trace *trace = recorder->trace;
-    for (size_t i = trace->events.n - n_last; i < trace->events.n; i++) {
-        if (trace->events.items[i].kind == NEAP_EVENT_MALLOC) {
-            return true;
-        }
+    int64_t load = (int64_t)trace->live_bytes;
+    int64_t low = load;
+    int64_t high = load;
+    for (uint32_t i = 1; i <= n_last; i++) { /* backwards from the present */
+        load -= np_trace_step(trace, (uint32_t)(trace->events.n - i)).live_bytes_delta;
+        low = load < low ? load : low;
+        high = load > high ? load : high;
     }
-    return false;
+    return (uint64_t)(high - low);
+}
+
+/* Layers and time steps repeat too, but they hardly change the load: an iteration goes up to the peak and back. */
+static bool is_iteration(const np_recorder *recorder, const np_run *run, uint32_t n_periods)
+{
+    uint64_t swing = find_swing(recorder, run->period);
+    return swing > 0 && ((double)swing >= MIN_SWING * (double)recorder->peak_bytes || n_periods >= MANY_PERIODS);
 }
 
 bool np_recorder_is_ready(const np_recorder *recorder, bool *seen)
@@ -188,14 +205,14 @@ bool np_recorder_is_ready(const np_recorder *recorder, bool *seen)
         return false;
     }
     n_periods = (run.end - run.begin) / run.period;
-    if (run.period < SHORT_PERIOD && !has_malloc(recorder, run.period)) {
-        return false; /* a loop over blocks, not an iteration */
+    if (n_periods < (run.period < SHORT_PERIOD ? 3 : 2)) {
+        return false;
     }
-    if (n_periods >= SURE_PERIODS && run.period >= SHORT_PERIOD) {
-        return true;
+    if ((double)(run.end - run.begin) < READY_SHARE * (double)recorder->n_events &&
+        (n_periods < SURE_PERIODS || run.period < SHORT_PERIOD)) {
+        return false;
     }
-    return n_periods >= (run.period < SHORT_PERIOD ? 3 : 2) &&
-           (double)(run.end - run.begin) >= READY_SHARE * (double)recorder->n_events;
+    return is_iteration(recorder, &run, n_periods);
 }
 
 void np_recorder_fill_times(np_recorder *recorder)

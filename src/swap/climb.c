@@ -33,7 +33,7 @@ typedef struct climbing {
 
 static bool is_late(const climbing *c)
 {
-    return np_clock_ns() > c->options.deadline_ns;
+    return np_clock_ns() > c->options.deadline_ns || np_planner_is_late(c->planner);
 }
 
 /* Plans the trial with its factors; roughly, from its stalls on, or well, from none on. */

@@ -13,9 +13,10 @@
 
 /* Where a persistent life stands already. */
 typedef struct np_home {
-    const uint32_t *pages; /* of the device, one for each page of the block; NULL: it has no place yet, and gets one that
+    const uint32_t
+        *pages;      /* of the device, one for each page of the block; NULL: it has no place yet, and gets one that
                             * begins at a page, since it has a view */
-    bool is_outside;       /* it is kept elsewhere: it has no place, and no swaps */
+    bool is_outside; /* it is kept elsewhere: it has no place, and no swaps */
 } np_home;
 
 typedef struct np_place_options {
@@ -24,7 +25,7 @@ typedef struct np_place_options {
     uint64_t page; /* pieces of a swapped block begin at multiples of it, in the block and on the device */
     uint64_t seed;
     unsigned n_threads;
-    bool held; /* times are events; every life of the period has a place, used or not */
+    bool held;            /* times are events; every life of the period has a place, used or not */
     const np_home *homes; /* with `held`, by life. NULL: nothing stands yet, nor is to be a view for that */
 } np_place_options;
 

@@ -44,7 +44,7 @@ static uint64_t highest_need(const np_timeline *timeline)
     return highest;
 }
 
-static bool is_late(const np_planner *planner)
+bool np_planner_is_late(const np_planner *planner)
 {
     return np_clock_ns() > planner->deadline_ns || (planner->is_stopping && atomic_load(planner->is_stopping));
 }
@@ -64,7 +64,9 @@ np_place_options np_planner_place_options(const np_planner *planner, double seco
 static double time_share(const np_planner *planner, double seconds)
 {
     uint64_t now = np_clock_ns();
-    double share = now < planner->deadline_ns && !is_late(planner) ? 1e-9 * (double)(planner->deadline_ns - now) * PLACE_SHARE : 0;
+    double share = now < planner->deadline_ns && !np_planner_is_late(planner)
+                       ? 1e-9 * (double)(planner->deadline_ns - now) * PLACE_SHARE
+                       : 0;
     return share < MIN_PLACE_SECONDS ? MIN_PLACE_SECONDS : share < seconds ? share : seconds;
 }
 
@@ -183,7 +185,7 @@ static neap_status without_overhead(np_planner *planner, np_judged *best, uint64
     }
     reach = status == NEAP_OK ? best->place.footprint : 0;
     *lowest_peak = status == NEAP_OK ? best->simulation.peak : 0; /* simulated, not only planned */
-    for (uint32_t i = 1; i < 24 && status == NEAP_OK && reach > lowest && !is_late(planner); i++) {
+    for (uint32_t i = 1; i < 24 && status == NEAP_OK && reach > lowest && !np_planner_is_late(planner); i++) {
         static const double shares[] = {0.3, 0.6, 0.15, 0.45, 0.75, 0};
         uint64_t target = lowest + (uint64_t)(shares[i % 6] * (double)(reach - lowest));
         uint64_t peak;

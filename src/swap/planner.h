@@ -22,8 +22,8 @@ typedef struct np_planner {
     unsigned n_threads;
     uint64_t deadline_ns;
     const atomic_bool *is_stopping; /* NULL, or true: it is late */
-    bool held;             /* plans have layouts */
-    const np_home *homes;  /* see np_place_options */
+    bool held;                      /* plans have layouts */
+    const np_home *homes;           /* see np_place_options */
     neap_error *error;
 } np_planner;
 
@@ -42,6 +42,9 @@ neap_status np_judged_copy(const np_judged *judged, const neap_memory *memory, n
 /* The plan of lowest footprint whose overhead is at most `overhead`; 0 for none at all. *lowest_peak is the lowest peak,
  * places not looked at, of the plans without overhead that were tried. */
 neap_status np_plan_without_overhead(np_planner *planner, double overhead, np_judged *best, uint64_t *lowest_peak);
+
+/* Past its deadline, or told to stop? */
+bool np_planner_is_late(const np_planner *planner);
 
 /* How the planner places, in the given time. A footprint at or below `goal` will do; 0: as low as can be. */
 np_place_options np_planner_place_options(const np_planner *planner, double seconds, uint64_t goal);

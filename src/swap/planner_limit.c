@@ -3,6 +3,8 @@
  * The load is planned lower and lower until the footprint is within the limit as well. The paper's scores then go up
  * again by halving, a few times. The search goes on for as long as there is time: it climbs (climb.h) from the load that
  * fits, several times side by side, and trims what it reached (trim.h). */
+#include <math.h>
+
 #include "base/clock.h"
 #include "base/parallel.h"
 #include "swap/bound.h"
@@ -14,20 +16,23 @@
 
 enum { MAX_LOWERINGS = 24, QUICK_RAISINGS = 3, MAX_JOBS = 8, AGAIN_STEPS = 24 };
 
-#define PLACE_SECONDS 0.05
+#define PLACE_SHARE 0.03 /* of the time left, for one placement of the search, */
+#define LEAST_PLACE_SECONDS 0.02
 #define QUICK_PLACE_SECONDS 0.01 /* for the paper's scores, which are there to compare with */
 #define CLIMB_SHARE 0.85         /* of the time: the rest is for trimming */
-
-static bool is_late(const np_planner *planner)
-{
-    return np_clock_ns() > planner->deadline_ns;
-}
 
 /* The time a share of what is left from now on. */
 static uint64_t share_of_time(uint64_t deadline_ns, double share)
 {
     uint64_t now = np_clock_ns();
     return deadline_ns > now ? now + (uint64_t)(share * (double)(deadline_ns - now)) : now;
+}
+
+static double place_seconds(const np_planner *planner)
+{
+    uint64_t now = np_clock_ns();
+    double left = planner->deadline_ns > now ? 1e-9 * (double)(planner->deadline_ns - now) : 0;
+    return fmax(PLACE_SHARE * left, LEAST_PLACE_SECONDS);
 }
 
 /* How swaps are chosen for a load. */
@@ -98,7 +103,7 @@ static neap_status plan_aim(np_planner *planner, const chooser *by, uint64_t aim
         trial->place = (np_place_result){.footprint = UINT64_MAX};
         return status;
     }
-    status = np_planner_judge(planner, aim, is_search(by) ? PLACE_SECONDS : QUICK_PLACE_SECONDS, limit, trial);
+    status = np_planner_judge(planner, aim, is_search(by) ? place_seconds(planner) : QUICK_PLACE_SECONDS, limit, trial);
     if (status == NEAP_OK && trial->simulation.possible && trial->place.footprint > limit) {
         status = place_again(planner, limit, trial);
     }
@@ -217,7 +222,7 @@ static neap_status fit_widened(np_planner *planner, uint64_t limit, const uint64
     const chooser by = {.method = NEAP_SWAP_SEARCH, .extra = extra};
     np_judged trial = {0};
     neap_status status = NEAP_OK;
-    for (uint32_t i = 0; i < 16 && status == NEAP_OK && !*fits && !(i > 0 && is_late(planner)); i++) {
+    for (uint32_t i = 0; i < 16 && status == NEAP_OK && !*fits && !(i > 0 && np_planner_is_late(planner)); i++) {
         uint64_t next = limit - limit / 20 * (i / 4);
         widen_needs(planner->timeline->n_execs, least, reaches[i % 4], next, extra);
         status = plan_aim(planner, &by, next, limit, &trial, fits);

@@ -30,11 +30,6 @@ typedef struct trimming {
     uint64_t seed;
 } trimming;
 
-static bool is_late(const trimming *t)
-{
-    return np_clock_ns() > t->planner->deadline_ns;
-}
-
 /* The best plan with one change, as the trial. False: there is no such change. */
 static bool apply(trimming *t, const change *c)
 {
@@ -106,7 +101,7 @@ static neap_status consider_all(trimming *t)
     for (uint64_t part = 1; part <= 16 && room > 0 && status == NEAP_OK; part *= 2) {
         status = consider(t, (change){.kind = CHANGE_LIMIT, .limit = t->best->limit + room / part});
     }
-    for (uint32_t k = 0; k < n && status == NEAP_OK && !is_late(t); k++) {
+    for (uint32_t k = 0; k < n && status == NEAP_OK && !np_planner_is_late(t->planner); k++) {
         uint32_t i = (first + k) % n; /* where time runs out, others have their turn next time */
         status = consider(t, (change){.kind = CHANGE_LESS, .swap = i});
         if (status == NEAP_OK) {
@@ -162,7 +157,7 @@ static neap_status try_all(trimming *t, bool *any)
     neap_status status = NEAP_OK;
     *any = false;
     qsort(t->changes.items, t->changes.n, sizeof *t->changes.items, compare_changes);
-    for (size_t i = 0; i < t->changes.n && status == NEAP_OK && !is_late(t); i++) {
+    for (size_t i = 0; i < t->changes.n && status == NEAP_OK && !np_planner_is_late(t->planner); i++) {
         bool kept = false;
         if (!apply(t, &t->changes.items[i])) {
             continue;

@@ -232,7 +232,7 @@ static void backward(little_program *p, little_twist twist, uint32_t i)
     if (is_here(twist, LITTLE_OTHER_BLOCK, i)) {
         uses[n++] = (shadow_use){&p->acts[i - 2], SHADOW_READ};
     }
-    little_exec(p, "update", 0, uses, n);
+    little_exec(p, "update", p->options.update_stream, uses, n);
     if (!is_early && !is_here(twist, LITTLE_LATE_FREE, i)) {
         give(p, &p->acts[i + 1]);
     }

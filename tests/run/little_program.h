@@ -28,6 +28,7 @@ typedef struct little_options {
     uint64_t weight_bytes; /* 0: two pages */
     uint64_t act_bytes;    /* 0: eight pages */
     uint64_t exec_ns;      /* 0: 20 us; on "sim" only */
+    unsigned update_stream; /* of the updates */
 } little_options;
 
 typedef enum little_twist_kind {

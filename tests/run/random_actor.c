@@ -23,9 +23,9 @@ static void make_policy(actor *a)
 {
     bool is_one = a->settings->is_steady || chance(&a->rng, 55);
     a->policy = is_one ? ACTOR_ONE : (actor_policy)between(&a->rng, ACTOR_ONE + 1, ACTOR_N_POLICIES - 1);
-    a->n_iterations = a->policy == ACTOR_ONE ? between(&a->rng, 7, 16) : between(&a->rng, 14, 24);
+    a->n_iterations = a->policy == ACTOR_ONE ? between(&a->rng, 7, 13) : between(&a->rng, 12, 19);
     if (a->settings->refines) { /* laps are measured before another plan is tried */
-        a->n_iterations = is_one && chance(&a->rng, 15) ? 100 : 2 * a->n_iterations;
+        a->n_iterations = is_one && chance(&a->rng, 15) ? 70 : 2 * a->n_iterations;
     }
     a->n_alone = chance(&a->rng, 70) ? between(&a->rng, 4, 7) : 0;
     a->n_quiet = chance(&a->rng, 75) ? between(&a->rng, 4, 7) : 0;

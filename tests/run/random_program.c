@@ -28,11 +28,11 @@ random_settings random_settings_make(uint64_t seed)
                          .plan_seconds = 0.002,
                          .learns_at_once = chance(&rng, 90),
                          .is_valid_each_event = chance(&rng, 3),
-                         .is_valid_each_lap = chance(&rng, 40),
-                         .all_words = chance(&rng, 10),
+                         .is_valid_each_lap = chance(&rng, 30),
+                         .all_words = chance(&rng, 6),
                          .watches_memory = chance(&rng, 15),
                          .is_plain = chance(&rng, 2),
-                         .refines = chance(&rng, 15),
+                         .refines = chance(&rng, 10),
                          .uses_cache = chance(&rng, 4)};
     uint64_t limits = np_rng_below(&rng, 10);
     s.limit_share = limits < 3 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;

@@ -67,7 +67,7 @@ static void test_device(void **state)
     const char *seed = getenv("NEAP_RANDOM_SEED");
     const char *n = getenv("NEAP_RANDOM_N");
     (void)state;
-    run_faulty(seed ? strtoull(seed, NULL, 10) : 1, n ? strtoull(n, NULL, 10) : TEST_SANITIZED ? 100 : 600);
+    run_faulty(seed ? strtoull(seed, NULL, 10) : 1, n ? strtoull(n, NULL, 10) : TEST_SANITIZED ? 100 : 400);
 }
 
 /* ---- host memory ---- */
@@ -94,7 +94,7 @@ static random_settings find_program(uint64_t first, bool is_sim, size_t *n_calls
         random_settings settings = memory_settings(seed, is_sim);
         random_outcome outcome;
         run_or_fail(&settings, &outcome);
-        if (outcome.has_swapped && outcome.has_departed && outcome.has_resumed && outcome.n_memory_calls < 2500) {
+        if (outcome.has_swapped && outcome.has_departed && outcome.has_resumed && outcome.n_memory_calls < 900) {
             *n_calls = outcome.n_memory_calls;
             return settings;
         }

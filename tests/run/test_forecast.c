@@ -1,33 +1,141 @@
+/* test_forecast.c: what a plan is expected to cost is what it costs: on the device with the same clock, to a per cent, at any
+ * limit and on any link. */
+#include "run/forecast.h"
+
 #include <math.h>
 #include <stdio.h>
-#include "run/forecast.h"
+
 #include "run/little_program.h"
 #include "testing.h"
 
-static void test_x(void **state)
+static bool is_close(double a, double b)
 {
-    static const double shares[] = {0.9, 0.7, 0.6, 0.5, 0.4, 0.3};
-    static const char *links[] = {"4GB/s", "1GB/s", "500MB/s", "100MB/s"};
-    (void)state;
-    for (int l = 0; l < 4; l++)
-        for (int i = 0; i < 6; i++) {
-            char name[80];
-            (void)snprintf(name, sizeof name, "sim:page=4KiB,memory=64MiB,link=%s", links[l]);
-            little_options options = {.name = name, .device = {.limit_share = shares[i], .plan_seconds = 0.5}};
-            little_program p;
-            little_start(&p, &options);
-            (void)little_run_until_plan(&p, 20);
-            little_laps(&p, 80);
-            neap_stats s = little_stats(&p);
-            np_pattern *q = p.device->pattern;
-            print_message("%s %.2f: plan %.4f measured %.4f swaps %zu laps %zu:", links[l], shares[i], s.plan_overhead, s.overhead, q->program.swaps.n, q->laps_ns.n);
-            for (size_t k = 0; k < q->laps_ns.n && k < 12; k++) print_message(" %.4f", q->laps_ns.items[k] / s.iteration_ns - 1);
-            print_message("\n");
-            little_end(&p);
-        }
+    return fabs(a - b) <= 0.01 * fmax(a, b);
 }
+
+/* From one iteration's end to the end of one a hundred later, by the device's clock. */
+static double measure_ns(little_program *p)
+{
+    enum { N = 100 };
+    uint64_t begin_ns;
+    ASSERT_OK(neap_sync(p->device));
+    begin_ns = p->raw->api->now_ns(p->raw);
+    little_laps(p, N);
+    ASSERT_OK(neap_sync(p->device));
+    return (double)(p->raw->api->now_ns(p->raw) - begin_ns) / N;
+}
+
+/* Returns the overhead. */
+static double compare(const char *settings, double share)
+{
+    char name[100];
+    little_options options = {.name = name, .device = {.limit_share = share}};
+    little_program p;
+    const np_pattern *pattern;
+    neap_stats stats;
+    neap_link link;
+    double forecast_ns = 0;
+    double measured_ns;
+    (void)snprintf(name, sizeof name, "sim:%s,page=4KiB,memory=64MiB", settings);
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 10);
+    measured_ns = measure_ns(&p);
+    stats = little_stats(&p);
+    pattern = p.device->pattern;
+    ASSERT_OK(p.raw->api->link(p.raw, &link));
+    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &np_memory_default, &forecast_ns));
+    ASSERT_TRUE(stats.iteration_ns == 20.0 * (double)p.options.exec_ns);
+    ASSERT_TRUE(is_close(forecast_ns, (1 + stats.plan_overhead) * stats.iteration_ns));
+    ASSERT_TRUE(is_close(forecast_ns, (1 + stats.overhead) * stats.iteration_ns));
+    ASSERT_TRUE(fabs(forecast_ns - measured_ns) <= 0.02 * measured_ns); /* with how it begins and ends */
+    ASSERT_EQ(stats.n_departures, 0);
+    little_end(&p);
+    return stats.overhead;
+}
+
+static void test_limits_and_links(void **state)
+{
+    static const char *const links[] = {"h200-pcie5", "1080ti-pcie3", "link=1GB/s", "link=600MB/s", "link=500MB/s"};
+    static const double shares[] = {0.9, 0.75, 0.65, 0.6};
+    int n_costly = 0;
+    int n_free = 0;
+    (void)state;
+    for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
+        for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
+            double overhead = compare(links[i], shares[k]);
+            n_costly += overhead > 0.05;
+            n_free += overhead < 0.001;
+        }
+    }
+    ASSERT_GE(n_costly, 4); /* both kinds were there */
+    ASSERT_GE(n_free, 4);
+}
+
+/* Without execs there is no time to take. */
+static void test_nothing_to_do(void **state)
+{
+    np_program program = {.memory = &np_memory_default};
+    neap_link link = {.out_gbs = 1, .in_gbs = 1};
+    double period_ns = -1;
+    (void)state;
+    ASSERT_OK(np_program_forecast(&program, NULL, &link, &np_memory_default, &period_ns));
+    ASSERT_TRUE(period_ns == 0);
+}
+
+/* Pauses between execs are part of the iteration: what it is longer than its execs. */
+static void test_pauses(void **state)
+{
+    little_options options = {.device = {.limit_share = 0.7}};
+    little_program p;
+    np_pattern *pattern;
+    neap_link link;
+    double period_ns = 0;
+    (void)state;
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 10);
+    pattern = p.device->pattern;
+    ASSERT_OK(p.raw->api->link(p.raw, &link));
+    pattern->program.period_ns *= 1.5;
+    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &np_memory_default, &period_ns));
+    ASSERT_TRUE(is_close(period_ns, pattern->program.period_ns));
+    little_end(&p);
+}
+
+typedef struct question {
+    const np_pattern *pattern;
+    neap_link link;
+} question;
+
+static neap_status ask(const neap_memory *memory, void *user)
+{
+    const question *q = user;
+    double period_ns = -1;
+    neap_status status = np_program_forecast(&q->pattern->program, q->pattern->exec_ns, &q->link, memory, &period_ns);
+    ASSERT_EQ(period_ns > 0, status == NEAP_OK);
+    return status;
+}
+
+static void test_no_memory(void **state)
+{
+    little_options options = {.device = {.limit_share = 0.7}};
+    little_program p;
+    question q;
+    (void)state;
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 10);
+    q.pattern = p.device->pattern;
+    ASSERT_OK(p.raw->api->link(p.raw, &q.link));
+    ASSERT_GE(test_memory_fail_each(ask, &q), 6);
+    little_end(&p);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_x)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limits_and_links),
+        cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_pauses),
+        cmocka_unit_test(test_no_memory),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -245,6 +245,31 @@ static void test_change_meanwhile(void **state)
     little_end(&p);
 }
 
+/* The plan that is being refined is made anew meanwhile, since a weight is another block now. */
+static void test_replaced_meanwhile(void **state)
+{
+    little_program p;
+    (void)state;
+    start(&p, 4, true);
+    little_laps(&p, 30);
+    ASSERT_TRUE(p.device->refine.measured != NULL);
+    p.options.act_bytes = 7 * LITTLE_PAGE;
+    little_laps(&p, 12); /* another is followed */
+    ASSERT_EQ(little_stats(&p).n_patterns, 2);
+    little_free(&p, &p.weights[0]);
+    little_malloc(&p, p.options.weight_bytes, &p.weights[0]);
+    p.weights_at[0] = neap_data(p.weights[0].block);
+    p.options.act_bytes = 8 * LITTLE_PAGE;
+    little_laps(&p, 20);
+    ASSERT_EQ(little_stats(&p).state, NEAP_STATE_RUN);
+    ASSERT_EQ(little_stats(&p).n_patterns, 2);
+    for (int lap = 0; lap < 200 && little_count(&p, "refined in") == 0; lap++) {
+        little_laps(&p, 1);
+    }
+    ASSERT_EQ(little_count(&p, "refined in 4 trials"), 1);
+    little_end(&p);
+}
+
 /* Closed in the middle of it: nothing is left behind. */
 static void test_closed_meanwhile(void **state)
 {
@@ -264,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_none_wanted),          cmocka_unit_test(test_not_worthwhile),
         cmocka_unit_test(test_departures_meanwhile), cmocka_unit_test(test_change_meanwhile),
         cmocka_unit_test(test_closed_meanwhile),     cmocka_unit_test(test_refused_by_the_device),
+        cmocka_unit_test(test_replaced_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,9 +20,9 @@ typedef struct made {
     np_simulator *simulator;
     np_swap swaps[MAX_SWAPS];
     uint32_t n;
-    np_home *homes;   /* by life */
-    uint32_t *pages;  /* of all homes */
-    uint64_t page;    /* they were chosen for */
+    np_home *homes;  /* by life */
+    uint32_t *pages; /* of all homes */
+    uint64_t page;   /* they were chosen for */
 } made;
 
 static void make(made *m, const training *options, bool held)
@@ -192,8 +192,8 @@ static void check_places(const made *m, const np_layout *layout, uint64_t page)
                 ASSERT_EQ(placed->offset % ALIGNMENT, 0);
                 if (m->homes[life].pages) {
                     for (uint64_t k = 0; k < placed->bytes; k += ALIGNMENT) {
-                        ASSERT_EQ(placed->offset + k, m->homes[life].pages[(at + k) / m->page] * m->page +
-                                                          (at + k) % m->page);
+                        ASSERT_EQ(placed->offset + k,
+                                  m->homes[life].pages[(at + k) / m->page] * m->page + (at + k) % m->page);
                     }
                 } else if (leaves) {
                     ASSERT_EQ(placed->at % page, 0);
