@@ -12,7 +12,7 @@ enum {
     SHORT_PERIOD = 64,    /* events: such a loop must be seen three times, longer ones twice */
 };
 
-#define MIN_SWING 0.05 /* of the highest load, in an iteration */
+#define MIN_SWING 0.005 /* of the highest load, in an iteration */
 #define READY_SHARE 0.6 /* of all events recorded, in the run: loops inside the first iteration are shorter */
 
 void np_recorder_init(np_recorder *recorder, const neap_memory *memory)

@@ -156,7 +156,9 @@ static neap_status try_all(trimming *t, bool *any)
 {
     neap_status status = NEAP_OK;
     *any = false;
-    qsort(t->changes.items, t->changes.n, sizeof *t->changes.items, compare_changes);
+    if (t->changes.n > 0) {
+        qsort(t->changes.items, t->changes.n, sizeof *t->changes.items, compare_changes);
+    }
     for (size_t i = 0; i < t->changes.n && status == NEAP_OK && !np_planner_is_late(t->planner); i++) {
         bool kept = false;
         if (!apply(t, &t->changes.items[i])) {
