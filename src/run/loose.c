@@ -126,8 +126,8 @@ static neap_status fail_full(const neap_device *m, uint64_t bytes)
     return np_device_fail(NEAP_DEVICE_FULL,
                           "%llu bytes were asked for, %llu of the device's %llu are held, and no more can be moved to "
                           "the host; a smaller batch, or a device with more memory, would help",
-                          (unsigned long long)bytes, (unsigned long long)(m->pages.n_held * page),
-                          (unsigned long long)(m->device->n_pages * page));
+                          (unsigned long long)bytes, (unsigned long long)m->pages.n_held * page,
+                          (unsigned long long)m->device->n_pages * page);
 }
 
 neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)

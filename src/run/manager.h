@@ -140,19 +140,6 @@ neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers);
 /* The same, but none of the arena's: for what stays where it is. */
 neap_status np_room_take_new(neap_device *m, uint32_t n, uint32_t *numbers);
 
-/* Moves a block's data to the host, off the plan. On failure it stays. */
-neap_status np_block_depart(neap_device *m, neap_block *block);
-
-/* The same for pages [first, end) of a view. */
-neap_status np_block_depart_pages(neap_device *m, neap_block *block, uint32_t first, uint32_t end);
-
-/* Brings pages [first, end) of a view, all missing, to their places in the arena. NEAP_NO_PLAN: something is there. */
-neap_status np_block_return_home(neap_device *m, neap_block *block, uint32_t first, uint32_t end);
-
-/* Brings all of a block to the device, off the plan. What stands in the bytes of a flat one leaves first, pinned or not:
- * flat blocks of an exec are brought before all others. */
-neap_status np_block_return(neap_device *m, neap_block *block);
-
 /* Arena pages [first, end) that a flat block touches. */
 void np_block_arena_pages(const neap_device *m, const neap_block *block, uint32_t *first, uint32_t *end);
 
@@ -166,6 +153,21 @@ void np_recent_touch(neap_device *m, neap_block *block);
 void np_recent_remove(neap_device *m, neap_block *block);
 
 void np_spares_dissolve(neap_device *m); /* all; no work is under way */
+
+/* ---- move.c: blocks leave and come back ---- */
+
+/* Moves a block's data to the host, off the plan. On failure it stays. */
+neap_status np_block_depart(neap_device *m, neap_block *block);
+
+/* The same for pages [first, end) of a view. */
+neap_status np_block_depart_pages(neap_device *m, neap_block *block, uint32_t first, uint32_t end);
+
+/* Brings pages [first, end) of a view, all missing, to their places in the arena. NEAP_NO_PLAN: something is there. */
+neap_status np_block_return_home(neap_device *m, neap_block *block, uint32_t first, uint32_t end);
+
+/* Brings all of a block to the device, off the plan. What stands in the bytes of a flat one leaves first, pinned or not:
+ * flat blocks of an exec are brought before all others. */
+neap_status np_block_return(neap_device *m, neap_block *block);
 
 /* ---- loose.c: malloc, free, exec off the plan ---- */
 void np_live_add(neap_device *m, neap_block *block);
