@@ -1,18 +1,17 @@
 /* cuda_link.c: how fast copies between the device and the host are, measured once.
  *
- * Copies of 16 MiB, each way alone and then both at once, between events of the device's own clock, the best of a few. A
- * row of small copies tells what each of them costs beyond its bytes. All on streams of its own: the device's own may have
- * work that waits for something. */
-#include <string.h>
-
+ * Large copies, each way alone and then both at once, between events of the device's own clock, the best of a few. A row of
+ * small copies tells what each of them costs beyond its bytes. All on streams of its own: the device's own may have work
+ * that waits for something. A device that is nearly full is measured with less. */
 #include "device/cuda_state.h"
 
 enum {
-    BIG_BYTES = 16 << 20,
+    MOST_BYTES = 16 << 20, /* from which on copies are as fast as they get */
+    LEAST_BYTES = 1 << 20,
     SMALL_BYTES = 64 << 10,
     ROUNDS = 4,
-    N_BIG = 4,    /* copies between two events */
-    N_SMALL = 32, /* they fit into BIG_BYTES */
+    N_BIG = 4, /* copies between two events */
+    N_SMALL = 32,
 };
 
 enum way { OUT, IN, N_WAYS };
@@ -23,7 +22,8 @@ typedef struct probe {
     np_cu_event starts[N_WAYS];
     np_cu_event ends[N_WAYS];
     np_cu_address memory[N_WAYS];
-    char *host; /* BIG_BYTES for each way */
+    char *host;     /* for both ways */
+    uint64_t bytes; /* of a large copy, and of all there is for a way */
 } probe;
 
 #define TRY(call, name)                                                                                       \
@@ -40,9 +40,9 @@ static neap_status probe_open(probe *p)
         TRY(stream_create(&p->streams[way], NP_CU_STREAM_NON_BLOCKING), cuStreamCreate);
         TRY(event_create(&p->starts[way], NP_CU_EVENT_DEFAULT), cuEventCreate);
         TRY(event_create(&p->ends[way], NP_CU_EVENT_DEFAULT), cuEventCreate);
-        TRY(alloc(&p->memory[way], BIG_BYTES), cuMemAlloc);
+        TRY(alloc(&p->memory[way], p->bytes), cuMemAlloc);
     }
-    return np_cuda_host_alloc(&p->cuda->base, N_WAYS * (uint64_t)BIG_BYTES, &p->host);
+    return np_cuda_host_alloc(&p->cuda->base, N_WAYS * p->bytes, &p->host);
 }
 
 /* Whatever of it there is. */
@@ -65,17 +65,17 @@ static void probe_close(probe *p)
         }
     }
     if (p->host) {
-        np_cuda_host_free(&p->cuda->base, p->host, N_WAYS * (uint64_t)BIG_BYTES);
+        np_cuda_host_free(&p->cuda->base, p->host, N_WAYS * p->bytes);
     }
 }
 
 /* One after the other, through memory that lies one after the other where there is room. */
 static neap_status give_copies(probe *p, enum way way, uint64_t bytes, int n)
 {
-    uint64_t places = BIG_BYTES / bytes;
+    uint64_t places = p->bytes / bytes;
     for (int i = 0; i < n; i++) {
         uint64_t offset = (uint64_t)i % places * bytes;
-        char *host = p->host + way * (uint64_t)BIG_BYTES + offset;
+        char *host = p->host + way * p->bytes + offset;
         if (way == OUT) {
             TRY(copy_out(host, p->memory[way] + offset, bytes, p->streams[way]), cuMemcpyDtoHAsync);
         } else {
@@ -117,7 +117,7 @@ static neap_status time_both(probe *p, double *ns)
         TRY(stream_wait(p->streams[IN], p->starts[OUT], 0), cuStreamWaitEvent);
         for (int i = 0; i < N_BIG; i++) { /* in turn, so that neither is far ahead when the other begins */
             for (int way = 0; way < N_WAYS; way++) {
-                neap_status status = give_copies(p, (enum way)way, BIG_BYTES, 1);
+                neap_status status = give_copies(p, (enum way)way, p->bytes, 1);
                 if (status != NEAP_OK) {
                     return status;
                 }
@@ -139,15 +139,15 @@ static neap_status time_both(probe *p, double *ns)
 
 static neap_status measure(probe *p, neap_link *link)
 {
-    const double bytes = (double)N_BIG * BIG_BYTES;
+    const double bytes = N_BIG * (double)p->bytes;
     double out_ns = 1;
     double in_ns = 1;
     double both_ns = 1;
     double small_ns = 1;
     double latency_ns;
-    neap_status status = time_way(p, OUT, BIG_BYTES, N_BIG, &out_ns);
+    neap_status status = time_way(p, OUT, p->bytes, N_BIG, &out_ns);
     if (status == NEAP_OK) {
-        status = time_way(p, IN, BIG_BYTES, N_BIG, &in_ns);
+        status = time_way(p, IN, p->bytes, N_BIG, &in_ns);
     }
     if (status == NEAP_OK) {
         status = time_both(p, &both_ns);
@@ -167,22 +167,31 @@ static neap_status measure(probe *p, neap_link *link)
     return status;
 }
 
+static neap_status probe_with(np_cuda *cuda, uint64_t bytes)
+{
+    probe p = {.cuda = cuda, .bytes = bytes};
+    neap_status status = probe_open(&p);
+    if (status == NEAP_OK) {
+        status = measure(&p, &cuda->link);
+    }
+    probe_close(&p);
+    return status;
+}
+
 neap_status np_cuda_link(np_device *device, neap_link *link)
 {
     np_cuda *cuda = (np_cuda *)device;
     neap_status status = NEAP_OK;
     if (!(cuda->link.out_gbs > 0)) {
-        probe p = {.cuda = cuda};
         np_cuda_visit visit;
         status = np_cuda_enter(cuda, &visit);
         if (status != NEAP_OK) {
             return status;
         }
-        status = probe_open(&p);
-        if (status == NEAP_OK) {
-            status = measure(&p, &cuda->link);
+        status = NEAP_DEVICE_FULL;
+        for (uint64_t bytes = MOST_BYTES; bytes >= LEAST_BYTES && status == NEAP_DEVICE_FULL; bytes /= 2) {
+            status = probe_with(cuda, bytes);
         }
-        probe_close(&p);
         np_cuda_leave(cuda, &visit);
     }
     if (status == NEAP_OK) {

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "swap/bound.h"
 
-enum { PARTS = 200, FILL_TRIALS = 8, BISECTIONS = 6 };
+enum { PARTS = 200, FILL_TRIALS = 8, BISECTIONS = 6, LOWER_TRIALS = 4, LOWER_STEPS = 24, MAX_TARGETS = 60 };
 
 #define PLACE_SECONDS 0.15
 #define PLACE_SHARE 0.25
@@ -167,6 +167,43 @@ static neap_status lowest_fill(np_planner *planner, np_judged *trial, double *no
     return status;
 }
 
+/* Lowers the footprint of the swaps simulated last, a little at a time, for as long as that goes well. */
+static neap_status lower(np_planner *planner, np_judged *judged)
+{
+    neap_status status = NEAP_OK;
+    uint32_t n_failed = 0;
+    for (uint64_t i = 0; n_failed < LOWER_TRIALS && status == NEAP_OK && !np_planner_is_late(planner); i++) {
+        uint64_t above = judged->place.footprint - judged->place.bound;
+        uint64_t step = above / 8 > planner->page / 4 ? above / 8 : planner->page / 4;
+        np_place_options options = np_planner_place_options(planner, 0, judged->place.footprint - step);
+        np_layout layout = {0};
+        np_place_result place;
+        uint64_t excess = 0;
+        if (above == 0 || step > above) {
+            break;
+        }
+        options.seed += i;
+        status = np_place_near(planner->timeline, planner->simulator, judged->swaps.items, (uint32_t)judged->swaps.n,
+                               &options, &judged->layout, LOWER_STEPS, planner->error, &place, &layout, &excess);
+        n_failed += status == NEAP_OK && excess > 0;
+        if (status == NEAP_OK && excess == 0) {
+            np_layout old = judged->layout;
+            judged->layout = layout;
+            judged->place = place;
+            layout = old;
+        }
+        np_layout_free(&layout);
+    }
+    return status;
+}
+
+/* Judges a plan without a limit, by the lowest footprint found. */
+static neap_status judge_freely(np_planner *planner, np_judged *judged)
+{
+    neap_status status = np_planner_judge(planner, UINT64_MAX, PLACE_SECONDS, 0, judged);
+    return status == NEAP_OK ? lower(planner, judged) : status;
+}
+
 /* Fewer swaps can need less memory, since each swapped block must find its place again: several targets between the
  * lowest peak and what that came to are placed, and the lowest footprint wins. */
 static neap_status without_overhead(np_planner *planner, np_judged *best, uint64_t *lowest_peak)
@@ -181,17 +218,17 @@ static neap_status without_overhead(np_planner *planner, np_judged *best, uint64
         status = fill_to(planner, 0, noise, seed, best, &lowest);
     }
     if (status == NEAP_OK) {
-        status = np_planner_judge(planner, UINT64_MAX, PLACE_SECONDS, 0, best);
+        status = judge_freely(planner, best);
     }
     reach = status == NEAP_OK ? best->place.footprint : 0;
     *lowest_peak = status == NEAP_OK ? best->simulation.peak : 0; /* simulated, not only planned */
-    for (uint32_t i = 1; i < 24 && status == NEAP_OK && reach > lowest && !np_planner_is_late(planner); i++) {
+    for (uint32_t i = 1; i < MAX_TARGETS && status == NEAP_OK && reach > lowest && !np_planner_is_late(planner); i++) {
         static const double shares[] = {0.3, 0.6, 0.15, 0.45, 0.75, 0};
         uint64_t target = lowest + (uint64_t)(shares[i % 6] * (double)(reach - lowest));
         uint64_t peak;
         status = fill_to(planner, target, i < 6 ? noise : 0.4, i < 6 ? seed : planner->seed + i, &trial, &peak);
         if (status == NEAP_OK && peak < best->place.footprint) {
-            status = np_planner_judge(planner, UINT64_MAX, PLACE_SECONDS, 0, &trial);
+            status = judge_freely(planner, &trial);
             if (status == NEAP_OK && trial.place.footprint < best->place.footprint) {
                 keep(best, &trial);
             }

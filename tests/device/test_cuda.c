@@ -292,6 +292,17 @@ static void test_a_fast_clock(void **state)
     device_close(device);
 }
 
+static void test_free_waits_for_times(void **state)
+{
+    np_device *device = device_open("cuda:0,memory=1MiB", NULL);
+    np_times times = {0};
+    (void)state;
+    give_nap(device, 0, 20000000, &times);
+    device_close(device);
+    ASSERT_GE(times.duration_ns, 20000000);
+    check_nothing_left();
+}
+
 /* ---- contexts and threads ---- */
 
 typedef struct context_arg {
@@ -574,6 +585,7 @@ static void test_a_full_device(void **state)
 {
     np_device *device = device_open("cuda:0,memory=64MiB", NULL);
     standin_counts counts;
+    neap_link link;
     (void)state;
     standin_get()->set_memory(10 * device->page_bytes);
     ASSERT_OK(device->api->commit(device, 0, 6));
@@ -584,6 +596,10 @@ static void test_a_full_device(void **state)
     ASSERT_TRUE(device->api->problem(device) == NULL);
     device->api->release(device, 3, 2);
     ASSERT_OK(device->api->commit(device, 3, 2));
+    ASSERT_STATUS(NEAP_DEVICE_FULL, device->api->link(device, &link));
+    standin_get()->set_memory(3u << 20); /* not much: enough to measure */
+    ASSERT_OK(device->api->link(device, &link));
+    ASSERT_TRUE(link.out_gbs > 0 && link.in_gbs > 0 && link.both_gbs >= 0 && link.latency_us >= 0);
     standin_get()->set_memory(1u << 30);
     device_close(device);
     check_nothing_left();
@@ -643,6 +659,7 @@ int main(void)
         cmocka_unit_test(test_events_are_used_again),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_a_fast_clock),
+        cmocka_unit_test(test_free_waits_for_times),
         cmocka_unit_test(test_contexts_are_left_as_they_were),
         cmocka_unit_test(test_any_thread),
         cmocka_unit_test(test_captures_are_left_alone),

@@ -21,7 +21,7 @@ random_settings random_settings_make(uint64_t seed)
 {
     np_rng rng = np_rng_make(seed ^ 0x5eed);
     random_settings s = {.seed = seed,
-                         .is_sim = chance(&rng, 70),
+                         .is_sim = chance(&rng, 80),
                          .n_streams = chance(&rng, 50) ? 1 : 2 + (uint32_t)np_rng_below(&rng, 2),
                          .n_threads = chance(&rng, 3) ? 2 + (uint32_t)np_rng_below(&rng, 2) : 1,
                          .page_bytes = chance(&rng, 90) ? 4096 : 16384,
