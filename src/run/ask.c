@@ -186,8 +186,8 @@ static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **
 static void set_limit(neap_device *m, const np_lesson *lesson)
 {
     if (lesson->limit_was_raised) {
-        np_log(m, NEAP_LOG_WARN, "the limit is raised to %llu bytes, the lowest that swapping reaches (load_min)",
-               (unsigned long long)lesson->limit_used);
+        np_log(m, NEAP_LOG_WARN, "the limit is raised to %llu bytes, the lowest reached by swapping (load_min is %llu)",
+               (unsigned long long)lesson->limit_used, (unsigned long long)lesson->load_min);
     }
     if (lesson->limit_used && (m->limit_pages == UINT32_MAX || lesson->limit_was_raised)) {
         m->limit_pages = np_pages_within(m, lesson->limit_used);

@@ -43,7 +43,7 @@ struct neap_block {
     bool is_absent;        /* flat: its bytes are on the host, not in the arena */
     bool is_standing;      /* (scratch of enter.c) part of what lives at a start */
     bool is_extra;         /* it was live at a start without being part of it: it stays through others, too */
-    uint32_t pinned_by;    /* number of the exec that is being made ready and needs it */
+    uint64_t pinned_by;    /* number of the exec that is being made ready and needs it */
     uint64_t id;           /* number in the recording */
     uint64_t malloc_event; /* index in the recording, or UINT64_MAX */
     np_clean clean;        /* of what is in `slot`; where it has left before, absent pages are there */

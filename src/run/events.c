@@ -114,14 +114,14 @@ static neap_status exec_locked(neap_device *m, const neap_work *work, const neap
 }
 
 /* Is a block named twice? */
-static bool has_twins(const neap_use *uses, size_t n_uses)
+static bool has_twins(neap_device *m, const neap_use *uses, size_t n_uses)
 {
-    for (size_t i = 1; i < n_uses; i++) {
-        for (size_t k = 0; k < i; k++) {
-            if (uses[k].block == uses[i].block) {
-                return true;
-            }
+    m->pin++;
+    for (size_t i = 0; i < n_uses; i++) {
+        if (uses[i].block->pinned_by == m->pin) {
+            return true;
         }
+        uses[i].block->pinned_by = m->pin;
     }
     return false;
 }
@@ -131,14 +131,18 @@ static neap_status merge_twins(neap_device *m, const neap_use *uses, size_t n_us
 {
     neap_status status = np_array_reserve(m->memory, &m->uses, n_uses);
     m->uses.n = 0;
+    m->pin++;
     for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
         size_t k = 0;
-        while (k < m->uses.n && m->uses.items[k].block != uses[i].block) {
+        if (uses[i].block->pinned_by != m->pin) {
+            uses[i].block->pinned_by = m->pin;
+            m->uses.items[m->uses.n++] = uses[i];
+            continue;
+        }
+        while (m->uses.items[k].block != uses[i].block) {
             k++;
         }
-        if (k == m->uses.n) {
-            m->uses.items[m->uses.n++] = uses[i];
-        } else if (m->uses.items[k].kind != uses[i].kind) {
+        if (m->uses.items[k].kind != uses[i].kind) {
             m->uses.items[k].kind = NEAP_ACCESS_UNKNOWN;
         }
     }
@@ -171,7 +175,7 @@ neap_status neap_exec(neap_device *m, const neap_work *work, const neap_use *use
     }
     (void)pthread_mutex_lock(&m->lock);
     status = NEAP_OK;
-    if (has_twins(uses, n_uses)) {
+    if (has_twins(m, uses, n_uses)) {
         status = merge_twins(m, uses, n_uses);
         uses = m->uses.items;
         n_uses = m->uses.n;

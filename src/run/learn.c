@@ -225,24 +225,40 @@ static neap_status plan_swaps(study *s, uint64_t limit)
                                   : np_plan_within_limit(&s->planner, NEAP_SWAP_SEARCH, limit, &s->judged);
 }
 
-/* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise at load_min, if that is higher. */
+/* The time for planning begins anew. */
+static neap_status plan_again(study *s)
+{
+    s->planner.deadline_ns = np_clock_ns() + (uint64_t)(s->lesson->seconds * 1e9);
+    return plan_swaps(s, arena_limit(s->lesson, s->lesson->limit_used));
+}
+
+/* The limit is below what swapping reaches: it is raised to that, or to a little more, since blocks must find their places
+ * again. */
+static neap_status plan_above(study *s)
+{
+    static const double factors[] = {1, 1.02, 1.05, 1.1, 1.2};
+    np_lesson *lesson = s->lesson;
+    neap_status status = NEAP_NO_PLAN;
+    lesson->limit_was_raised = true;
+    for (size_t i = 0; i < sizeof factors / sizeof *factors && status == NEAP_NO_PLAN; i++) {
+        lesson->limit_used = (uint64_t)(factors[i] * (double)lesson->load_min) + lesson->beside_bytes;
+        status = plan_again(s);
+    }
+    return status;
+}
+
+/* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise, where the limit is below load_min,
+ * above it. */
 static neap_status plan_within(study *s)
 {
     np_lesson *lesson = s->lesson;
-    uint64_t min_block = s->planner.min_block;
+    bool is_low = lesson->load_min + lesson->beside_bytes > lesson->limit_used;
     neap_status status = plan_swaps(s, arena_limit(lesson, lesson->limit_used));
-    if (status == NEAP_NO_PLAN && min_block > lesson->page_bytes) {
+    if (status == NEAP_NO_PLAN && s->planner.min_block > lesson->page_bytes) {
         s->planner.min_block = lesson->page_bytes;
-        s->planner.deadline_ns = np_clock_ns() + (uint64_t)(lesson->seconds * 1e9);
-        status = plan_swaps(s, arena_limit(lesson, lesson->limit_used));
+        status = plan_again(s);
     }
-    if (status == NEAP_NO_PLAN && lesson->load_min + lesson->beside_bytes > lesson->limit_used) {
-        lesson->limit_used = lesson->load_min + lesson->beside_bytes;
-        lesson->limit_was_raised = true;
-        s->planner.deadline_ns = np_clock_ns() + (uint64_t)(lesson->seconds * 1e9);
-        status = plan_swaps(s, arena_limit(lesson, lesson->limit_used));
-    }
-    return status;
+    return status == NEAP_NO_PLAN && is_low ? plan_above(s) : status;
 }
 
 static void tell(const np_lesson *lesson, np_phase phase)

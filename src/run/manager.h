@@ -50,14 +50,14 @@ struct neap_device {
     np_pages pages;
     np_host host;
     np_small small;
-    np_array(np_spare) spares; /* most recent last */
-    neap_block *live;          /* list of all live blocks */
-    neap_block *newest;        /* of those off the plan that can leave: most and */
-    neap_block *oldest;        /* least recently used */
-    uint32_t pin;              /* number of the exec being made ready */
-    const char *exec_name;     /* its name, for messages */
+    np_array(np_spare) spares;   /* most recent last */
+    neap_block *live;            /* list of all live blocks */
+    neap_block *newest;          /* of those off the plan that can leave: most and */
+    neap_block *oldest;          /* least recently used */
+    uint64_t pin;                /* number of the exec being made ready, or looked at */
+    const char *exec_name;       /* its name, for messages */
     const neap_block *returning; /* the block that is being brought to the device */
-    uint32_t limit_pages;      /* UINT32_MAX: none */
+    uint32_t limit_pages;        /* UINT32_MAX: none */
     bool limit_was_raised;
     uint64_t next_id;
     np_recorder recorder;
@@ -71,8 +71,8 @@ struct neap_device {
     uint32_t n_arena; /* pages in it so far */
 
     /* on the plan */
-    np_pattern *pattern;      /* followed now, or last; NULL: none was yet */
-    uint32_t cursor;          /* next event of its program */
+    np_pattern *pattern; /* followed now, or last; NULL: none was yet */
+    uint32_t cursor;     /* next event of its program */
     np_array(np_pattern *) patterns;
     np_array(np_unknown) unknown;
     np_history history;
@@ -224,13 +224,13 @@ void np_leave_note(neap_device *m, neap_departure why, const char *what);
 void np_leave(neap_device *m, neap_departure why, const char *what);
 
 /* ---- refine.c ---- */
-void np_refine_lap(neap_device *m);                /* at the end of a lap */
-bool np_refine_wants_switch(const neap_device *m); /* at a start: is there another plan to be followed? */
-np_pattern *np_refine_switch(neap_device *m);      /* it takes its place in the list, and is to be entered */
-void np_refine_undo(neap_device *m, np_pattern *next);    /* it could not be entered: back to the one before */
+void np_refine_lap(neap_device *m);                    /* at the end of a lap */
+bool np_refine_wants_switch(const neap_device *m);     /* at a start: is there another plan to be followed? */
+np_pattern *np_refine_switch(neap_device *m);          /* it takes its place in the list, and is to be entered */
+void np_refine_undo(neap_device *m, np_pattern *next); /* it could not be entered: back to the one before */
 void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern); /* from the planner; NULL: it found none */
-void np_refine_forget(neap_device *m, const np_pattern *pattern); /* it is about to be given up */
-void np_refine_free(neap_device *m);                              /* the best so far is in the list then */
+void np_refine_forget(neap_device *m, const np_pattern *pattern);            /* it is about to be given up */
+void np_refine_free(neap_device *m);                                         /* the best so far is in the list then */
 
 /* ---- replay.c: iterations without a plan ---- */
 

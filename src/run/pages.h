@@ -26,7 +26,7 @@ typedef struct np_pages {
     uint32_t n_arena_unused; /* arena pages without users; meaningful off the plan */
     uint32_t lowest_free;    /* no page below it is free */
     uint32_t peak_held;
-    uint32_t recent_peak;    /* the same, since the first plan became active */
+    uint32_t recent_peak; /* the same, since the first plan became active */
 } np_pages;
 
 void np_pages_init(np_pages *pages, np_device *device);

@@ -68,8 +68,8 @@ neap_status neap_device_trace(neap_device *m, const neap_memory *memory, neap_er
         status = from ? np_trace_copy(from, np_memory_or_default(memory), trace) : NEAP_NO_PERIOD;
     }
     (void)pthread_mutex_unlock(&m->lock);
-    return status == NEAP_OK ? NEAP_OK
-                             : np_fail(error, status, "%s",
-                                       status == NEAP_NO_PERIOD ? "nothing is recorded at present"
-                                                                : neap_status_message(status));
+    return status == NEAP_OK
+               ? NEAP_OK
+               : np_fail(error, status, "%s",
+                         status == NEAP_NO_PERIOD ? "nothing is recorded at present" : neap_status_message(status));
 }

@@ -23,11 +23,11 @@ typedef struct little_options {
                                  * plan_seconds 0: a page, 10 ms; refinements 0: none */
     const neap_memory *memory;
     bool has_planner_thread;
-    bool is_faulty;        /* the device is wrapped (faulty.h) */
-    uint32_t n_layers;     /* 0: 6 */
-    uint64_t weight_bytes; /* 0: two pages */
-    uint64_t act_bytes;    /* 0: eight pages */
-    uint64_t exec_ns;      /* 0: 20 us; on "sim" only */
+    bool is_faulty;         /* the device is wrapped (faulty.h) */
+    uint32_t n_layers;      /* 0: 6 */
+    uint64_t weight_bytes;  /* 0: two pages */
+    uint64_t act_bytes;     /* 0: eight pages */
+    uint64_t exec_ns;       /* 0: 20 us; on "sim" only */
     unsigned update_stream; /* of the updates */
 } little_options;
 

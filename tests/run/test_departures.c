@@ -22,7 +22,7 @@ static void leave_once(const little_options *options, little_twist twist, neap_d
     }
     ASSERT_EQ(after.n_departures, 1);
     ASSERT_EQ(after.state, NEAP_STATE_LEAVE);
-    ASSERT_EQ(after.n_iterations, before.n_iterations+1);
+    ASSERT_EQ(after.n_iterations, before.n_iterations + 1);
     ASSERT_EQ(little_count(&p, "left the plan"), 1);
     ASSERT_EQ(little_count(&p, neap_departure_text(why)), 1);
     little_laps(&p, 1);
@@ -254,18 +254,10 @@ static void test_at_a_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_extra_malloc),
-        cmocka_unit_test(test_other_size),
-        cmocka_unit_test(test_early_free),
-        cmocka_unit_test(test_missing_free),
-        cmocka_unit_test(test_other_work),
-        cmocka_unit_test(test_other_uses),
-        cmocka_unit_test(test_other_stream),
-        cmocka_unit_test(test_absent),
-        cmocka_unit_test(test_beside),
-        cmocka_unit_test(test_failed_copy),
-        cmocka_unit_test(test_failed_wait),
-        cmocka_unit_test(test_failed_launch),
+        cmocka_unit_test(test_extra_malloc), cmocka_unit_test(test_other_size),  cmocka_unit_test(test_early_free),
+        cmocka_unit_test(test_missing_free), cmocka_unit_test(test_other_work),  cmocka_unit_test(test_other_uses),
+        cmocka_unit_test(test_other_stream), cmocka_unit_test(test_absent),      cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_failed_copy),  cmocka_unit_test(test_failed_wait), cmocka_unit_test(test_failed_launch),
         cmocka_unit_test(test_at_a_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static void test_examples(void **state)
     ASSERT_EQ(predict_after("aa"), 'a');
     ASSERT_EQ(predict_after("aba"), 'b');
     ASSERT_EQ(predict_after("aaab"), '-');
-    ASSERT_EQ(predict_after("aaaba"), 'a');      /* twice an a came after an a, and once a b */
+    ASSERT_EQ(predict_after("aaaba"), 'a');       /* twice an a came after an a, and once a b */
     ASSERT_EQ(predict_after("aaabaaabaaa"), 'b'); /* three of them, and a b before */
     ASSERT_EQ(predict_after("aaabaaabaa"), 'a');
     ASSERT_EQ(predict_after("ababcababcab"), 'a');

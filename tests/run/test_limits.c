@@ -122,9 +122,10 @@ static void test_raised_for_work(void **state)
         little_start(&p, &options);
         ASSERT_EQ(little_count(&p, "raised"), 0);
         little_laps(&p, 1);
-        ASSERT_EQ(little_count(&p, "forward needs 73728 bytes of device memory at once: the limit is raised from 49152"), 1);
-        ASSERT_EQ(little_count(&p, "backward needs 98304 bytes of device memory at once: the limit is raised from 73728"),
-                  1);
+        ASSERT_EQ(
+            little_count(&p, "forward needs 73728 bytes of device memory at once: the limit is raised from 49152"), 1);
+        ASSERT_EQ(
+            little_count(&p, "backward needs 98304 bytes of device memory at once: the limit is raised from 73728"), 1);
         ASSERT_EQ(little_stats(&p).limit, 24 * LITTLE_PAGE);
         ASSERT_EQ(little_stats(&p).peak_held, 24 * LITTLE_PAGE);
         little_laps(&p, 8);
@@ -254,10 +255,14 @@ static void test_leak_fills_the_device(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),        cmocka_unit_test(test_per_cent),
-        cmocka_unit_test(test_above_the_peak), cmocka_unit_test(test_raised_for_work),
-        cmocka_unit_test(test_raised_to_load_min), cmocka_unit_test(test_small_blocks),
-        cmocka_unit_test(test_full), cmocka_unit_test(test_leak_fills_the_device),
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_per_cent),
+        cmocka_unit_test(test_above_the_peak),
+        cmocka_unit_test(test_raised_for_work),
+        cmocka_unit_test(test_raised_to_load_min),
+        cmocka_unit_test(test_small_blocks),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_leak_fills_the_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -146,7 +146,8 @@ static void note_entry(little_program *p)
 static void test_entered_at_a_start(void **state)
 {
     (void)state;
-    for (uint32_t n_layers = 5; n_layers < 13; n_layers++) { /* the detector is asked at other events of the iteration */
+    for (uint32_t n_layers = 5; n_layers < 13;
+         n_layers++) { /* the detector is asked at other events of the iteration */
         little_options options = {.n_layers = n_layers, .device = {.limit_share = 0.7}};
         uint32_t n_events = 6 + 7 * n_layers;
         little_program p;

@@ -28,7 +28,7 @@ static neap_stats stats_of(neap_device *device)
 static void test_options(void **state)
 {
     static const neap_device_options bad[] = {
-        {.limit_share = -0.1}, {.limit_share = 1.1}, {.limit_share = NAN},
+        {.limit_share = -0.1}, {.limit_share = 1.1},  {.limit_share = NAN},
         {.plan_seconds = -1},  {.plan_seconds = NAN}, {.mode = (neap_mode)2},
     };
     neap_device *device = NULL;
@@ -172,6 +172,26 @@ static void test_twins(void **state)
     little_end(&p);
 }
 
+/* As many blocks as there may be, each once. */
+static void test_many_uses(void **state)
+{
+    enum { N = TEST_SANITIZED ? 5000 : UINT16_MAX };
+    neap_device *device = open_device("sim:page=64KiB,memory=64MiB", NULL);
+    neap_use *uses = calloc(N, sizeof *uses);
+    neap_work work = {.name = "all"};
+    (void)state;
+    ASSERT_TRUE(uses != NULL);
+    for (size_t i = 0; i < N; i++) {
+        ASSERT_OK(neap_malloc(device, 512, &uses[i].block));
+        uses[i].kind = NEAP_ACCESS_WRITE;
+    }
+    ASSERT_OK(neap_exec(device, &work, uses, N));
+    uses[N - 1].block = uses[0].block;
+    ASSERT_OK(neap_exec(device, &work, uses, N));
+    free(uses);
+    neap_close(device);
+}
+
 /* ---- read and write ---- */
 
 static void test_bounds(void **state)
@@ -244,8 +264,8 @@ static void test_plain(void **state)
     static const char *const names[] = {"sim:page=4KiB,memory=64MiB", "cpu:page=4KiB,memory=64MiB"};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        little_options options = {.name = names[i],
-                                  .device = {.mode = NEAP_MODE_PLAIN, .limit = 5 * LITTLE_PAGE, .plan_cache = "/nowhere"}};
+        little_options options = {
+            .name = names[i], .device = {.mode = NEAP_MODE_PLAIN, .limit = 5 * LITTLE_PAGE, .plan_cache = "/nowhere"}};
         little_program p;
         neap_trace *trace = NULL;
         neap_error error;
@@ -276,7 +296,8 @@ static void test_device_trace(void **state)
 {
     little_options options = {.device = {.limit_share = 0.7}};
     neap_plan_options plan_options = {.seconds = 0.05, .n_threads = 1};
-    neap_swap_options swap_options = {.limit_share = 0.7, .min_block = 1, .page = 4096, .seconds = 0.05, .n_threads = 1};
+    neap_swap_options swap_options = {
+        .limit_share = 0.7, .min_block = 1, .page = 4096, .seconds = 0.05, .n_threads = 1};
     little_program p;
     (void)state;
     ASSERT_OK(neap_link_find("h200-pcie5", &swap_options.link));
@@ -319,9 +340,11 @@ static void test_device_trace(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),      cmocka_unit_test(test_endless_planning), cmocka_unit_test(test_malloc_sizes),
-        cmocka_unit_test(test_exec_arguments), cmocka_unit_test(test_twins),          cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_close_anywhere), cmocka_unit_test(test_plain),          cmocka_unit_test(test_device_trace),
+        cmocka_unit_test(test_options),      cmocka_unit_test(test_endless_planning),
+        cmocka_unit_test(test_malloc_sizes), cmocka_unit_test(test_exec_arguments),
+        cmocka_unit_test(test_twins),        cmocka_unit_test(test_many_uses),
+        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_close_anywhere),
+        cmocka_unit_test(test_plain),        cmocka_unit_test(test_device_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,9 +147,8 @@ static uint64_t peak_load(const little_program *p)
 
 static void test_plan_figures(void **state)
 {
-    little_options options = {.act_bytes = 8 * LITTLE_PAGE - 1000,
-                              .weight_bytes = 2 * LITTLE_PAGE - 100,
-                              .device = {.limit_share = 0.75}};
+    little_options options = {
+        .act_bytes = 8 * LITTLE_PAGE - 1000, .weight_bytes = 2 * LITTLE_PAGE - 100, .device = {.limit_share = 0.75}};
     little_program p;
     neap_stats stats;
     (void)state;
@@ -263,8 +262,10 @@ static void test_footprint_off_the_plan(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters),       cmocka_unit_test(test_plan_figures),
-        cmocka_unit_test(test_overhead_known), cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_plan_figures),
+        cmocka_unit_test(test_overhead_known),
+        cmocka_unit_test(test_waits),
         cmocka_unit_test(test_footprint_off_the_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

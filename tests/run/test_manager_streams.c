@@ -108,8 +108,7 @@ static void test_swaps(void **state)
     static const char *const names[] = {SIM3, "cpu:page=4KiB,memory=64MiB,streams=3"};
     (void)state;
     for (int i = 0; i < 4; i++) {
-        little_options options = {
-            .name = names[i % 2], .update_stream = 1, .device = {.limit_share = i < 2 ? 0.6 : 0}};
+        little_options options = {.name = names[i % 2], .update_stream = 1, .device = {.limit_share = i < 2 ? 0.6 : 0}};
         little_program p;
         if (i >= 2) {
             options.device.limit = 60 * LITTLE_PAGE;

@@ -189,7 +189,8 @@ static void test_and_back(void **state)
 /* One of twenty kinds of iterations that begin alike. */
 static little_twist kind_of(uint64_t kind)
 {
-    return kind < 10 ? (little_twist){LITTLE_EXTRA_WORK, (uint32_t)kind} : (little_twist){LITTLE_CUT_SHORT, (uint32_t)kind - 10};
+    return kind < 10 ? (little_twist){LITTLE_EXTRA_WORK, (uint32_t)kind}
+                     : (little_twist){LITTLE_CUT_SHORT, (uint32_t)kind - 10};
 }
 
 /* More kinds of iterations than there can be plans for, in any order or one after the other. */
