@@ -95,8 +95,8 @@ static neap_status find_device(np_cuda *cuda, uint32_t number, neap_error *error
     int has_virtual_memory = 0;
     np_cu_result result = driver->device_count(&n_devices);
     if (result == NP_CU_SUCCESS && number >= (uint32_t)n_devices) {
-        return np_fail(error, NEAP_BAD_ARGUMENT, "no device cuda:%u: there %s %d", number, n_devices == 1 ? "is" : "are",
-                       n_devices);
+        return np_fail(error, NEAP_BAD_ARGUMENT, "no device cuda:%u: there %s %d", number,
+                       n_devices == 1 ? "is" : "are", n_devices);
     }
     if (result == NP_CU_SUCCESS) {
         result = driver->device_get(&cuda->ordinal, (int)number);

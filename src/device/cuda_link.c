@@ -26,12 +26,12 @@ typedef struct probe {
     uint64_t bytes; /* of a large copy, and of all there is for a way */
 } probe;
 
-#define TRY(call, name)                                                                                       \
-    do {                                                                                                      \
-        neap_status try_status = np_cuda_judge(p->cuda, p->cuda->driver.call, #name, NEAP_DEVICE_FULL);       \
-        if (try_status != NEAP_OK) {                                                                          \
-            return try_status;                                                                                \
-        }                                                                                                     \
+#define TRY(call, name)                                                                                 \
+    do {                                                                                                \
+        neap_status try_status = np_cuda_judge(p->cuda, p->cuda->driver.call, #name, NEAP_DEVICE_FULL); \
+        if (try_status != NEAP_OK) {                                                                    \
+            return try_status;                                                                          \
+        }                                                                                               \
     } while (0)
 
 static neap_status probe_open(probe *p)

@@ -28,7 +28,8 @@ static neap_status take_event(np_cuda *cuda, np_cuda_events *events, np_cu_event
     }
     status = np_array_reserve(cuda->base.memory, &events->idle, events->n_made + 1);
     if (status == NEAP_OK) {
-        status = np_cuda_judge(cuda, cuda->driver.event_create(event, events->flags), "cuEventCreate", NEAP_DEVICE_FULL);
+        status =
+            np_cuda_judge(cuda, cuda->driver.event_create(event, events->flags), "cuEventCreate", NEAP_DEVICE_FULL);
         events->n_made += status == NEAP_OK;
     }
     return status;
@@ -122,8 +123,8 @@ void np_cuda_records_give_back(np_cuda *cuda, const np_cuda_record *record)
 
 neap_status np_cuda_records_add(np_cuda *cuda, np_cuda_lane *lane, np_cuda_record *record)
 {
-    neap_status status = np_cuda_judge(cuda, cuda->driver.event_record(record->event, lane->stream), "cuEventRecord",
-                                       NEAP_DEVICE_FULL);
+    neap_status status =
+        np_cuda_judge(cuda, cuda->driver.event_record(record->event, lane->stream), "cuEventRecord", NEAP_DEVICE_FULL);
     if (status != NEAP_OK) {
         np_cuda_records_give_back(cuda, record);
         return status;

@@ -19,17 +19,17 @@
 typedef struct np_cuda_record {
     uint64_t mark;
     np_cu_event event;
-    np_cu_event start;   /* NULL where no times are asked for */
-    np_times *times;     /* to be filled in */
-    uint64_t given_ns;   /* by the host's clock, before the work was given */
+    np_cu_event start; /* NULL where no times are asked for */
+    np_times *times;   /* to be filled in */
+    uint64_t given_ns; /* by the host's clock, before the work was given */
 } np_cuda_record;
 
 typedef struct np_cuda_lane {
-    np_cu_stream stream; /* NULL: there is none */
-    uint64_t mark;       /* of the last work given */
-    uint64_t done;       /* the highest mark that is known to be done */
+    np_cu_stream stream;           /* NULL: there is none */
+    uint64_t mark;                 /* of the last work given */
+    uint64_t done;                 /* the highest mark that is known to be done */
     uint64_t waited[NP_N_STREAMS]; /* marks of the others that its later work follows */
-    uint64_t last_end_ns; /* of the work whose times were filled in last */
+    uint64_t last_end_ns;          /* of the work whose times were filled in last */
     /* A ring of records whose events are not known to be done: marks ascending, above `done`. */
     np_cuda_record *records;
     size_t n_records;
@@ -94,7 +94,7 @@ void np_cuda_unmap(np_device *device, char *address, uint64_t n_pages);
 neap_status np_cuda_host_alloc(np_device *device, uint64_t bytes, char **host);
 void np_cuda_host_free(np_device *device, char *host, uint64_t bytes);
 np_cu_allocation np_cuda_allocation(np_cu_device ordinal); /* what pages are made of */
-void np_cuda_memory_free(np_cuda *cuda); /* whatever is left; no work is under way */
+void np_cuda_memory_free(np_cuda *cuda);                   /* whatever is left; no work is under way */
 
 /* ---- cuda_records.c: all within a visit ---- */
 
@@ -111,8 +111,8 @@ neap_status np_cuda_records_find(np_cuda *cuda, np_cuda_lane *lane, uint64_t mar
 /* The record, one of the lane's, is known to be done. */
 void np_cuda_records_retire(np_cuda *cuda, np_cuda_lane *lane, const np_cuda_record *record);
 
-neap_status np_cuda_records_open(np_cuda *cuda);  /* the clock; the lanes' streams exist */
-void np_cuda_records_close(np_cuda *cuda); /* no work is under way */
+neap_status np_cuda_records_open(np_cuda *cuda); /* the clock; the lanes' streams exist */
+void np_cuda_records_close(np_cuda *cuda);       /* no work is under way */
 bool np_cuda_records_are_valid(const np_cuda *cuda);
 
 /* ---- cuda_work.c ---- */

@@ -15,29 +15,29 @@ typedef struct np_cu_stream_s *np_cu_stream;   /* CUstream */
 typedef struct np_cu_event_s *np_cu_event;     /* CUevent */
 
 typedef enum np_cu_result { /* CUresult */
-    NP_CU_SUCCESS = 0,
-    NP_CU_INVALID_VALUE = 1,
-    NP_CU_OUT_OF_MEMORY = 2,
-    NP_CU_NO_DEVICE = 100,
-    NP_CU_INVALID_DEVICE = 101,
-    NP_CU_NOT_READY = 600,
-    NP_CU_UNKNOWN = 999,
+                            NP_CU_SUCCESS = 0,
+                            NP_CU_INVALID_VALUE = 1,
+                            NP_CU_OUT_OF_MEMORY = 2,
+                            NP_CU_NO_DEVICE = 100,
+                            NP_CU_INVALID_DEVICE = 101,
+                            NP_CU_NOT_READY = 600,
+                            NP_CU_UNKNOWN = 999,
 } np_cu_result;
 
-typedef enum np_cu_attribute { /* CUdevice_attribute */
-    NP_CU_VIRTUAL_MEMORY = 102, /* CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
-    NP_CU_ATTRIBUTE_LAST = 0x7fffffff,
+typedef enum np_cu_attribute {                             /* CUdevice_attribute */
+                               NP_CU_VIRTUAL_MEMORY = 102, /* CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED */
+                               NP_CU_ATTRIBUTE_LAST = 0x7fffffff,
 } np_cu_attribute;
 
 typedef enum np_cu_capture_mode { /* CUstreamCaptureMode */
-    NP_CU_CAPTURE_GLOBAL = 0,
-    NP_CU_CAPTURE_THREAD_LOCAL = 1,
-    NP_CU_CAPTURE_RELAXED = 2,
+                                  NP_CU_CAPTURE_GLOBAL = 0,
+                                  NP_CU_CAPTURE_THREAD_LOCAL = 1,
+                                  NP_CU_CAPTURE_RELAXED = 2,
 } np_cu_capture_mode;
 
 typedef enum np_cu_granularity { /* CUmemAllocationGranularity_flags */
-    NP_CU_GRANULARITY_MINIMUM = 0,
-    NP_CU_GRANULARITY_RECOMMENDED = 1,
+                                 NP_CU_GRANULARITY_MINIMUM = 0,
+                                 NP_CU_GRANULARITY_RECOMMENDED = 1,
 } np_cu_granularity;
 
 enum {
@@ -45,9 +45,9 @@ enum {
     NP_CU_EVENT_DEFAULT = 0,
     NP_CU_EVENT_DISABLE_TIMING = 2,
     NP_CU_HOST_REGISTER_PORTABLE = 1,
-    NP_CU_ALLOCATION_PINNED = 1,  /* CU_MEM_ALLOCATION_TYPE_PINNED */
-    NP_CU_LOCATION_DEVICE = 1,    /* CU_MEM_LOCATION_TYPE_DEVICE */
-    NP_CU_ACCESS_READ_WRITE = 3,  /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
+    NP_CU_ALLOCATION_PINNED = 1, /* CU_MEM_ALLOCATION_TYPE_PINNED */
+    NP_CU_LOCATION_DEVICE = 1,   /* CU_MEM_LOCATION_TYPE_DEVICE */
+    NP_CU_ACCESS_READ_WRITE = 3, /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 };
 
 typedef struct np_cu_location { /* CUmemLocation */

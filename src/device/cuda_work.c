@@ -250,7 +250,8 @@ static neap_status sync_lane(np_cuda *cuda, np_cuda_lane *lane, uint64_t mark)
     if (mark > lane->done) {
         status = np_cuda_records_find(cuda, lane, mark, &record);
         if (status == NEAP_OK) {
-            status = np_cuda_judge(cuda, cuda->driver.event_sync(record->event), "cuEventSynchronize", NEAP_DEVICE_FULL);
+            status =
+                np_cuda_judge(cuda, cuda->driver.event_sync(record->event), "cuEventSynchronize", NEAP_DEVICE_FULL);
         }
         if (status == NEAP_OK) {
             np_cuda_records_retire(cuda, lane, record);

@@ -14,7 +14,7 @@
 #include "swap/stall.h"
 #include "swap/trim.h"
 
-enum { MAX_LOWERINGS = 24, QUICK_RAISINGS = 3, MAX_JOBS = 8, AGAIN_STEPS = 24 };
+enum { MAX_LOWERINGS = 24, QUICK_RAISINGS = 3, SEARCH_RAISINGS = 5, MAX_JOBS = 8, AGAIN_STEPS = 24 };
 
 #define PLACE_SHARE 0.03 /* of the time left, for one placement of the search, */
 #define LEAST_PLACE_SECONDS 0.02
@@ -47,7 +47,7 @@ static bool is_search(const chooser *by)
     return !by->weights && by->method == NEAP_SWAP_SEARCH;
 }
 
-/* One order of filling alone, or where that finds nothing, the mix. */
+/* By one order of filling alone. */
 static neap_status search_quickly(np_planner *planner, uint64_t aim, const uint64_t *extra, np_judged *trial,
                                   bool *found)
 {
@@ -58,12 +58,7 @@ static neap_status search_quickly(np_planner *planner, uint64_t aim, const uint6
                                 .n_rounds = 1,
                                 .extra = extra,
                                 .deadline_ns = share_of_time(planner->deadline_ns, 0.2)};
-    neap_status status =
-        np_stall_search(planner->timeline, &planner->link, &options, &trial->swaps, &trial->simulation, found);
-    if (status == NEAP_OK && !*found && !extra) {
-        status = np_plan_load_by_paper(planner, NP_METHOD_BO, NULL, aim, &trial->swaps, &trial->simulation, found);
-    }
-    return status;
+    return np_stall_search(planner->timeline, &planner->link, &options, &trial->swaps, &trial->simulation, found);
 }
 
 /* What stands too high is given a better place, if there is one. */
@@ -86,29 +81,35 @@ static neap_status place_again(np_planner *planner, uint64_t limit, np_judged *t
     return status;
 }
 
-/* Plans for a load of at most `aim` and places it. *fits: the footprint, too, is within the limit. */
-static neap_status plan_aim(np_planner *planner, const chooser *by, uint64_t aim, uint64_t limit, np_judged *trial,
-                            bool *fits)
+/* Simulates and places a trial; for the search twice where need be. */
+static neap_status place_trial(np_planner *planner, const chooser *by, uint64_t aim, uint64_t limit, np_judged *trial,
+                               bool *fits)
 {
-    bool found;
-    neap_status status;
-    if (is_search(by)) {
-        status = search_quickly(planner, aim, by->extra, trial, &found);
-    } else {
-        np_method method = by->weights ? NP_METHOD_WEIGHTS : np_planner_paper_method(by->method);
-        status = np_plan_load_by_paper(planner, method, by->weights, aim, &trial->swaps, &trial->simulation, &found);
-    }
-    *fits = false;
-    if (status != NEAP_OK || !found) {
-        trial->place = (np_place_result){.footprint = UINT64_MAX};
-        return status;
-    }
-    status = np_planner_judge(planner, aim, is_search(by) ? place_seconds(planner) : QUICK_PLACE_SECONDS, limit, trial);
-    if (status == NEAP_OK && trial->simulation.possible && trial->place.footprint > limit) {
+    double seconds = is_search(by) ? place_seconds(planner) : QUICK_PLACE_SECONDS;
+    neap_status status = np_planner_judge(planner, aim, seconds, limit, trial);
+    if (status == NEAP_OK && is_search(by) && trial->simulation.possible && trial->place.footprint > limit) {
         status = place_again(planner, limit, trial);
     }
     *fits = status == NEAP_OK && trial->place.footprint <= limit;
     return status;
+}
+
+/* Plans for a load of at most `aim` and places it. *fits: the footprint, too, is within the limit. */
+static neap_status plan_aim(np_planner *planner, const chooser *by, uint64_t aim, uint64_t limit, np_judged *trial,
+                            bool *fits)
+{
+    np_method method = by->weights ? NP_METHOD_WEIGHTS : np_planner_paper_method(by->method);
+    bool found = false;
+    neap_status status = NEAP_OK;
+    if (is_search(by)) {
+        status = search_quickly(planner, aim, by->extra, trial, &found);
+    }
+    if (status == NEAP_OK && !found && !by->extra) { /* the search's last resort, or the method asked for */
+        status = np_plan_load_by_paper(planner, method, by->weights, aim, &trial->swaps, &trial->simulation, &found);
+    }
+    *fits = false;
+    trial->place = (np_place_result){.footprint = UINT64_MAX};
+    return status == NEAP_OK && found ? place_trial(planner, by, aim, limit, trial, fits) : status;
 }
 
 static void exchange(np_judged *a, np_judged *b)
@@ -160,21 +161,31 @@ static void keep_better(np_judged *best, uint64_t limit, np_judged *trial)
     }
 }
 
-/* Between an aim that fits and one that does not. */
-static neap_status raise_aim(np_planner *planner, const chooser *by, uint64_t limit, uint64_t aim, uint64_t missed,
+/* Between an aim that fits and one that does not. Where what the search chose does not fit, the paper's mix has its
+ * chance: it swaps whole blocks. */
+static neap_status raise_aim(np_planner *planner, const chooser *by, uint64_t limit, uint64_t *aim, uint64_t missed,
                              np_judged *best)
 {
+    const chooser mix = {.method = NEAP_SWAP_BO};
+    const uint32_t n_raisings = is_search(by) ? SEARCH_RAISINGS : QUICK_RAISINGS;
     np_judged trial = {0};
     neap_status status = NEAP_OK;
-    for (uint32_t i = 0; i < QUICK_RAISINGS && status == NEAP_OK && best->simulation.overhead > 0; i++) {
-        uint64_t middle = aim + (missed - aim) / 2;
+    for (uint32_t i = 0; i < n_raisings && status == NEAP_OK && best->simulation.overhead > 0 &&
+                         !(is_search(by) && np_planner_is_late(planner));
+         i++) {
+        uint64_t middle = *aim + (missed - *aim) / 2;
         bool fits;
         status = plan_aim(planner, by, middle, limit, &trial, &fits);
         if (status == NEAP_OK && fits) {
-            aim = middle;
-            keep_better(best, limit, &trial);
-        } else {
+            *aim = middle;
+        } else if (status == NEAP_OK) {
             missed = middle;
+            if (is_search(by)) {
+                status = plan_aim(planner, &mix, middle, limit, &trial, &fits);
+            }
+        }
+        if (status == NEAP_OK && fits) {
+            keep_better(best, limit, &trial);
         }
     }
     np_judged_free(&trial, planner->timeline->memory);
@@ -298,13 +309,17 @@ static neap_status search(np_planner *planner, uint64_t limit, np_judged *best)
     size_t n = (size_t)planner->timeline->n_execs + 1;
     uint64_t *least = np_memory_alloc(memory, n, sizeof *least);
     uint64_t *extra = np_memory_alloc(memory, n, sizeof *extra);
+    const chooser by = {.method = NEAP_SWAP_SEARCH};
     uint64_t aim = limit;
     uint64_t missed;
     bool fits = false;
     bool widened = false;
     neap_status status = NEAP_NO_MEMORY;
     if (least && extra) {
-        status = first_fit_below(planner, &(chooser){.method = NEAP_SWAP_SEARCH}, limit, best, &aim, &missed, &fits);
+        status = first_fit_below(planner, &by, limit, best, &aim, &missed, &fits);
+    }
+    if (status == NEAP_OK && fits && aim < missed) {
+        status = raise_aim(planner, &by, limit, &aim, missed, best);
     }
     if (status == NEAP_OK && !fits) {
         find_least_needs(planner, least);
@@ -330,7 +345,7 @@ static neap_status within_limit(np_planner *planner, const chooser *by, uint64_t
     } else {
         status = first_fit_below(planner, by, limit, best, &aim, &missed, &fits);
         if (status == NEAP_OK && fits && aim < missed && best->simulation.overhead > 0) {
-            status = raise_aim(planner, by, limit, aim, missed, best);
+            status = raise_aim(planner, by, limit, &aim, missed, best);
         }
     }
     return status == NEAP_OK && best->place.footprint > limit ? NEAP_NO_PLAN : status;

@@ -84,7 +84,8 @@ static void test_it_does_not_start(void **state)
     standin_use(65536);
     for (int i = 0; i < 2; i++) {
         control->fail_call(i == 0 ? "cuInit" : "cuDeviceGetCount", 1, NP_CU_UNKNOWN, true);
-        refuse(NEAP_DEVICE_FAILED, "cuda:0", "the NVIDIA driver could not be started", "CUDA_ERROR_UNKNOWN: unknown error");
+        refuse(NEAP_DEVICE_FAILED, "cuda:0", "the NVIDIA driver could not be started",
+               "CUDA_ERROR_UNKNOWN: unknown error");
         control->fail_call(NULL, 0, 0, false);
     }
     control->fail_call("cuInit", 1, NP_CU_NO_DEVICE, false);

@@ -23,22 +23,21 @@ typedef struct scene {
 } scene;
 
 /* A call that fails once is made again, and must go well then. */
-#define TWICE(s, call)                                                       \
-    do {                                                                     \
-        neap_status twice_status = (call);                                   \
-        if (twice_status != NEAP_OK) {                                       \
-            ASSERT_EQ((s)->first_failure, NEAP_OK);                          \
-            (s)->first_failure = twice_status;                               \
-            ASSERT_OK(call);                                                 \
-        }                                                                    \
-        ASSERT_TRUE(np_cuda_is_valid(standin_inner((s)->device)));           \
+#define TWICE(s, call)                                             \
+    do {                                                           \
+        neap_status twice_status = (call);                         \
+        if (twice_status != NEAP_OK) {                             \
+            ASSERT_EQ((s)->first_failure, NEAP_OK);                \
+            (s)->first_failure = twice_status;                     \
+            ASSERT_OK(call);                                       \
+        }                                                          \
+        ASSERT_TRUE(np_cuda_is_valid(standin_inner((s)->device))); \
     } while (0)
 
 /* is_done cannot say that it failed. */
 static void wait_until_done(np_device *device, np_stream stream, uint64_t mark)
 {
-    while (!device->api->is_done(device, stream, mark)) {
-    }
+    while (!device->api->is_done(device, stream, mark)) {}
 }
 
 static void write_and_look(scene *s, char *at, uint64_t bytes, char value)
@@ -131,10 +130,11 @@ static void tidy_up(scene *s)
 /* What the driver would not take back is not there to be counted; everything else is. */
 static bool is_a_return(const char *symbol)
 {
-    static const char *const returns[] = {"cuMemRelease",      "cuMemAddressFree",    "cuMemUnmap",
-                                          "cuMemFree_v2",      "cuMemHostUnregister", "cuStreamDestroy_v2",
-                                          "cuEventDestroy_v2", "cuCtxPopCurrent_v2",  "cuDevicePrimaryCtxRelease_v2",
-                                          "cuCtxGetCurrent",   "cuCtxPushCurrent_v2", "cuThreadExchangeStreamCaptureMode"};
+    static const char *const returns[] = {
+        "cuMemRelease",      "cuMemAddressFree",    "cuMemUnmap",
+        "cuMemFree_v2",      "cuMemHostUnregister", "cuStreamDestroy_v2",
+        "cuEventDestroy_v2", "cuCtxPopCurrent_v2",  "cuDevicePrimaryCtxRelease_v2",
+        "cuCtxGetCurrent",   "cuCtxPushCurrent_v2", "cuThreadExchangeStreamCaptureMode"};
     for (size_t i = 0; i < sizeof returns / sizeof *returns; i++) {
         if (strcmp(symbol, returns[i]) == 0) {
             return true;
@@ -150,13 +150,14 @@ static void check_nothing_left(const char *symbol, uint64_t n)
     if (c.n_contexts + c.n_streams + c.n_events + c.n_memories + c.n_mappings + c.n_reservations + c.n_allocations +
             c.n_registered + c.device_bytes >
         0) {
-        test_fail(__FILE__, __LINE__,
-                  "after a failure of call %llu of %s there are %llu contexts, %llu streams, %llu events, %llu memories, "
-                  "%llu mappings, %llu reservations, %llu allocations, %llu registered",
-                  (unsigned long long)n, symbol, (unsigned long long)c.n_contexts, (unsigned long long)c.n_streams,
-                  (unsigned long long)c.n_events, (unsigned long long)c.n_memories, (unsigned long long)c.n_mappings,
-                  (unsigned long long)c.n_reservations, (unsigned long long)c.n_allocations,
-                  (unsigned long long)c.n_registered);
+        test_fail(
+            __FILE__, __LINE__,
+            "after a failure of call %llu of %s there are %llu contexts, %llu streams, %llu events, %llu memories, "
+            "%llu mappings, %llu reservations, %llu allocations, %llu registered",
+            (unsigned long long)n, symbol, (unsigned long long)c.n_contexts, (unsigned long long)c.n_streams,
+            (unsigned long long)c.n_events, (unsigned long long)c.n_memories, (unsigned long long)c.n_mappings,
+            (unsigned long long)c.n_reservations, (unsigned long long)c.n_allocations,
+            (unsigned long long)c.n_registered);
     }
 }
 
@@ -321,10 +322,8 @@ static void test_each_return_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_call_fails),
-        cmocka_unit_test(test_each_call_is_out_of_memory),
-        cmocka_unit_test(test_the_link),
-        cmocka_unit_test(test_a_dead_device),
+        cmocka_unit_test(test_each_call_fails),   cmocka_unit_test(test_each_call_is_out_of_memory),
+        cmocka_unit_test(test_the_link),          cmocka_unit_test(test_a_dead_device),
         cmocka_unit_test(test_each_return_fails),
     };
     standin_use(65536);

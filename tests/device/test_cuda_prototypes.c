@@ -29,9 +29,9 @@ static void test_prototypes(void **state)
 {
     (void)state;
 #if HAS_CUDA
-#define COMPARE(need, field, symbol, parameters)                                                               \
-    if (!__builtin_types_compatible_p(__typeof__(&(symbol)), __typeof__(((np_cuda_driver *)0)->field))) {      \
-        test_fail(__FILE__, __LINE__, "%s is declared otherwise in cuda.h", #symbol);                          \
+#define COMPARE(need, field, symbol, parameters)                                                          \
+    if (!__builtin_types_compatible_p(__typeof__(&(symbol)), __typeof__(((np_cuda_driver *)0)->field))) { \
+        test_fail(__FILE__, __LINE__, "%s is declared otherwise in cuda.h", #symbol);                     \
     }
     NP_CUDA_SYMBOLS(COMPARE)
 #undef COMPARE

@@ -9,9 +9,9 @@
 #include <cuda.h>
 
 #define SAME_SIZE(own, real) ASSERT_EQ(sizeof(own), sizeof(real))
-#define SAME_PLACE(own, field, real, real_field)                     \
-    do {                                                             \
-        ASSERT_EQ(offsetof(own, field), offsetof(real, real_field)); \
+#define SAME_PLACE(own, field, real, real_field)                               \
+    do {                                                                       \
+        ASSERT_EQ(offsetof(own, field), offsetof(real, real_field));           \
         ASSERT_EQ(sizeof(((own *)0)->field), sizeof(((real *)0)->real_field)); \
     } while (0)
 

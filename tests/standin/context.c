@@ -158,7 +158,8 @@ static const struct {
      "operation not permitted when stream is capturing"},
     {CU_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
      "operation failed due to a previous error during capture"},
-    {CU_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT", "operation not permitted on an event last recorded in a capturing stream"},
+    {CU_CAPTURED_EVENT, "CUDA_ERROR_CAPTURED_EVENT",
+     "operation not permitted on an event last recorded in a capturing stream"},
     {NP_CU_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 

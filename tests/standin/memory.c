@@ -12,7 +12,7 @@
 #include "standin/standin_state.h"
 
 typedef struct memory {
-    object base; /* dead once it is released */
+    object base;   /* dead once it is released */
     size_t offset; /* in the file */
     size_t bytes;
     unsigned n_mappings;
@@ -23,7 +23,7 @@ typedef struct memory {
 typedef struct range {
     char *at;
     size_t bytes;
-    memory *memory; /* mapping */
+    memory *memory;   /* mapping */
     bool can_be_used; /* mapping */
     int device;
     bool is_own; /* host: allocated here */
@@ -359,7 +359,8 @@ np_cu_result cuMemSetAccess(np_cu_address address, size_t bytes, const np_cu_acc
         return end(NP_CU_INVALID_VALUE);
     }
     can_be_used = access->flags != 0;
-    for (size_t i = check_covered(at, bytes, "cuMemSetAccess"); i < mappings.n && mappings.items[i].at < at + bytes; i++) {
+    for (size_t i = check_covered(at, bytes, "cuMemSetAccess"); i < mappings.n && mappings.items[i].at < at + bytes;
+         i++) {
         mappings.items[i].can_be_used = can_be_used;
         mappings.items[i].device = access->location.id;
     }

@@ -46,9 +46,9 @@ typedef struct standin_control {
     /* The n-th call from now on of a function, or of any where `symbol` is NULL, fails with `code`; with `sticky` all from
      * then on. n 0: none does. Functions that cannot fail (cuGetErrorName) are not counted. */
     void (*fail_call)(const char *symbol, uint64_t n, int code, bool sticky);
-    uint64_t (*n_failed)(void);                /* since the last fail_call */
-    uint64_t (*n_calls)(const char *symbol);   /* since the start */
-    const char *(*nth_symbol)(size_t index);   /* of those called so far; NULL after the last */
+    uint64_t (*n_failed)(void);              /* since the last fail_call */
+    uint64_t (*n_calls)(const char *symbol); /* since the start */
+    const char *(*nth_symbol)(size_t index); /* of those called so far; NULL after the last */
 
     void (*set_memory)(uint64_t bytes); /* what each device has */
     void (*set_delay)(uint64_t longest_us);

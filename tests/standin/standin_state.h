@@ -159,12 +159,12 @@ enum {
 /* Every function begins so: with the lock held where it is 0, without it where the call is to fail so. */
 np_cu_result begin(const char *symbol, unsigned needs);
 np_cu_result end(np_cu_result result); /* lets go of the lock */
-#define BEGIN(needs)                                     \
-    do {                                                 \
-        np_cu_result begin_ = begin(__func__, needs);    \
-        if (begin_ != NP_CU_SUCCESS) {                   \
-            return begin_;                               \
-        }                                                \
+#define BEGIN(needs)                                  \
+    do {                                              \
+        np_cu_result begin_ = begin(__func__, needs); \
+        if (begin_ != NP_CU_SUCCESS) {                \
+            return begin_;                            \
+        }                                             \
     } while (0)
 
 context *current_context(void);
@@ -185,14 +185,14 @@ bool memory_is_registered(const void *at, size_t bytes);
 
 /* ---- stream.c ---- */
 stream *stream_make(int device, unsigned flags, bool is_default);
-void stream_end(stream *s);          /* does all it was given first; lets go of the lock meanwhile */
+void stream_end(stream *s);                          /* does all it was given first; lets go of the lock meanwhile */
 stream *stream_of(void *handle, const char *symbol); /* NULL is the default one */
 item *item_make(item_kind kind, size_t data_bytes);
 
 /* Puts work on a stream, or into its capture. NP_CU_SUCCESS, or a capture forbids it; the item is taken over. */
 np_cu_result stream_give(stream *s, item *work);
-void stream_drain(stream *s);       /* under the lock, which is let go of meanwhile */
-void streams_drain(void);           /* all of them */
+void stream_drain(stream *s); /* under the lock, which is let go of meanwhile */
+void streams_drain(void);     /* all of them */
 
 /* Ends the process where work that is not done uses these bytes. */
 void streams_check_unused(const void *at, size_t bytes, const char *symbol);

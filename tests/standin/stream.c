@@ -33,6 +33,10 @@ static void dawdle(uint64_t number, uint64_t longest_us)
 
 static void fill(const item *work)
 {
+    if (work->pattern_bytes == 1) {
+        memset(work->to, (int)work->pattern, work->bytes);
+        return;
+    }
     for (size_t i = 0; i < work->bytes; i += work->pattern_bytes) {
         memcpy(work->to + i, &work->pattern, work->pattern_bytes);
     }

@@ -30,8 +30,8 @@ static np_cu_result (*graph_launch)(void *exec, np_cu_stream stream);
 static np_cu_result (*graph_destroy)(void *graph);
 static np_cu_result (*exec_destroy)(void *exec);
 static np_cu_result (*fill)(np_cu_address at, unsigned char value, size_t n, np_cu_stream stream);
-static np_cu_result (*launch_kernel)(void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                     np_cu_stream stream, void **parameters, void **extra);
+static np_cu_result (*launch_kernel)(void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                                     unsigned, np_cu_stream stream, void **parameters, void **extra);
 static np_cu_result (*parameter_info)(void *function, size_t index, size_t *offset, size_t *bytes);
 static np_cu_result (*host_function)(np_cu_stream stream, void (*run)(void *user), void *user);
 
