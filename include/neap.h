@@ -101,9 +101,9 @@ typedef struct neap_trace_block {
 
 typedef struct neap_event {
     neap_event_kind kind;
-    uint32_t subject;    /* malloc, free: index into the blocks; exec: index of its name */
-    uint32_t n_accesses; /* exec only */
-    uint32_t stream;     /* exec only: which of the program's streams; 0 where a file does not say */
+    uint32_t subject;      /* malloc, free: index into the blocks; exec: index of its name */
+    uint32_t n_accesses;   /* exec only */
+    uint32_t stream;       /* exec only: which of the program's streams; 0 where a file does not say */
     uint64_t first_access; /* exec only: index into the accesses */
     uint64_t start_ns;     /* exec only: device time */
     uint64_t duration_ns;  /* exec only */
@@ -379,8 +379,8 @@ typedef enum neap_mode {
 
 typedef struct neap_device_options {
     neap_mode mode;
-    uint64_t limit;     /* bytes of device memory to hold at most; 0: limit_share */
-    double limit_share; /* of the peak load, 0 to 1: holds from the first plan on; 0 with limit 0: no limit */
+    uint64_t limit;         /* bytes of device memory to hold at most; 0: limit_share */
+    double limit_share;     /* of the peak load, 0 to 1: holds from the first plan on; 0 with limit 0: no limit */
     const char *plan_cache; /* folder in which plans are kept from run to run; NULL: $NEAP_PLAN_CACHE, or none */
     uint64_t min_block;     /* smaller blocks are never swapped by a plan; 0: 1 MiB */
     double plan_seconds;    /* for planning, beside the program; 0: 2 s */
@@ -427,12 +427,12 @@ typedef struct neap_use {
 } neap_use;
 
 typedef struct neap_work {
-    const char *name;      /* the same for the same kind of work: part of the pattern. One word, no blanks */
-    unsigned stream;       /* 0 to streams - 1: work of one stream runs in order */
+    const char *name;       /* the same for the same kind of work: part of the pattern. One word, no blanks */
+    unsigned stream;        /* 0 to streams - 1: work of one stream runs in order */
     void (*run)(void *arg); /* on the device's own thread; must not call the device */
-    const void *arg;       /* copied */
-    size_t arg_bytes;      /* at most NEAP_ARG_MAX */
-    uint64_t duration_ns;  /* "sim" only: how long it takes there */
+    const void *arg;        /* copied */
+    size_t arg_bytes;       /* at most NEAP_ARG_MAX */
+    uint64_t duration_ns;   /* "sim" only: how long it takes there */
 } neap_work;
 
 #define NEAP_ARG_MAX 512
@@ -456,12 +456,12 @@ neap_status neap_write(neap_device *device, neap_block *block, uint64_t offset, 
 neap_status neap_read(neap_device *device, const neap_block *block, uint64_t offset, void *to, uint64_t bytes);
 
 /* Where a device stands on the way of its data. */
-#define NEAP_STATE_MAP(X)                                                     \
-    X(NEAP_STATE_OBSERVE, "observe", "nothing repeats yet")                   \
-    X(NEAP_STATE_DETECT, "detect", "a period is seen, and being confirmed")   \
-    X(NEAP_STATE_PLAN_SWAPS, "plan swaps", "choosing what leaves when")       \
-    X(NEAP_STATE_PLAN_POOL, "plan pool", "placing, and waiting for a start")  \
-    X(NEAP_STATE_RUN, "run", "every request is served from the plan")         \
+#define NEAP_STATE_MAP(X)                                                    \
+    X(NEAP_STATE_OBSERVE, "observe", "nothing repeats yet")                  \
+    X(NEAP_STATE_DETECT, "detect", "a period is seen, and being confirmed")  \
+    X(NEAP_STATE_PLAN_SWAPS, "plan swaps", "choosing what leaves when")      \
+    X(NEAP_STATE_PLAN_POOL, "plan pool", "placing, and waiting for a start") \
+    X(NEAP_STATE_RUN, "run", "every request is served from the plan")        \
     X(NEAP_STATE_LEAVE, "leave", "off the plan until the next known start")
 
 typedef enum neap_state {
@@ -473,49 +473,49 @@ typedef enum neap_state {
 const char *neap_state_name(neap_state state); /* "plan swaps" */
 
 /* Why a program left its plan. */
-#define NEAP_DEPARTURE_MAP(X)                                           \
-    X(NEAP_DEPARTURE_MALLOC, "an allocation that was not planned")      \
-    X(NEAP_DEPARTURE_SIZE, "an allocation of another size")             \
-    X(NEAP_DEPARTURE_FREE, "a free that was not planned")               \
-    X(NEAP_DEPARTURE_EXEC, "work that was not planned")                 \
-    X(NEAP_DEPARTURE_USES, "work on other blocks than planned")         \
-    X(NEAP_DEPARTURE_ABSENT, "work on a block that is not there")       \
-    X(NEAP_DEPARTURE_STREAM, "work on another stream than planned")     \
+#define NEAP_DEPARTURE_MAP(X)                                       \
+    X(NEAP_DEPARTURE_MALLOC, "an allocation that was not planned")  \
+    X(NEAP_DEPARTURE_SIZE, "an allocation of another size")         \
+    X(NEAP_DEPARTURE_FREE, "a free that was not planned")           \
+    X(NEAP_DEPARTURE_EXEC, "work that was not planned")             \
+    X(NEAP_DEPARTURE_USES, "work on other blocks than planned")     \
+    X(NEAP_DEPARTURE_ABSENT, "work on a block that is not there")   \
+    X(NEAP_DEPARTURE_STREAM, "work on another stream than planned") \
     X(NEAP_DEPARTURE_FAILED, "a copy or an allocation of the device failed")
 
 typedef enum neap_departure {
 #define NEAP_DEPARTURE_ENUM(name, text) name,
     NEAP_DEPARTURE_MAP(NEAP_DEPARTURE_ENUM)
 #undef NEAP_DEPARTURE_ENUM
-    NEAP_N_DEPARTURES,
+        NEAP_N_DEPARTURES,
 } neap_departure;
 
 const char *neap_departure_text(neap_departure departure);
 
 typedef struct neap_stats {
     neap_state state;
-    uint64_t limit;       /* bytes, raised where it had to be; 0: none (yet) */
-    uint64_t live;        /* bytes of live blocks, as asked for */
-    uint64_t held;        /* bytes of device memory held now */
-    uint64_t peak_live;   /* the most there ever was */
+    uint64_t limit;     /* bytes, raised where it had to be; 0: none (yet) */
+    uint64_t live;      /* bytes of live blocks, as asked for */
+    uint64_t held;      /* bytes of device memory held now */
+    uint64_t peak_live; /* the most there ever was */
     uint64_t peak_held;
-    uint64_t peak_load;   /* of an iteration, as planned from: sizes rounded up to 512 */
-    uint64_t footprint;   /* the most that was held since the first plan became active; 0: none has */
+    uint64_t peak_load;         /* of an iteration, as planned from: sizes rounded up to 512 */
+    uint64_t footprint;         /* the most that was held since the first plan became active; 0: none has */
     uint64_t planned_footprint; /* of the plan that is active, or was last */
-    uint64_t bytes_out;   /* copied to the host so far */
+    uint64_t bytes_out;         /* copied to the host so far */
     uint64_t bytes_in;
-    uint64_t host_bytes;  /* host memory held for absent blocks */
-    uint64_t waits;       /* times that the program's work was made to wait for a copy */
+    uint64_t host_bytes; /* host memory held for absent blocks */
+    uint64_t waits;      /* times that the program's work was made to wait for a copy */
     uint64_t n_events;
     uint64_t n_iterations; /* served from a plan from begin to end */
     uint64_t n_patterns;   /* that have a plan */
     uint64_t departures[NEAP_N_DEPARTURES];
     uint64_t n_departures;
-    double plan_overhead;  /* as simulated for the active plan */
-    double overhead;       /* measured: the median planned iteration against the undisturbed one; NaN: not known */
-    double iteration_ns;   /* the undisturbed one; 0: not known */
+    double plan_overhead;    /* as simulated for the active plan */
+    double overhead;         /* measured: the median planned iteration against the undisturbed one; NaN: not known */
+    double iteration_ns;     /* the undisturbed one; 0: not known */
     uint64_t metadata_bytes; /* of the plans, for each event of their periods */
-    bool plan_was_loaded;  /* from the plan cache */
+    bool plan_was_loaded;    /* from the plan cache */
 } neap_stats;
 
 void neap_get_stats(neap_device *device, neap_stats *stats);

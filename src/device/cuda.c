@@ -1,8 +1,8 @@
 /* cuda.c: an NVIDIA GPU.
  *
- * Pages are handles of the driver's virtual memory management, streams are its streams, marks are events that are recorded
- * only where somebody waits (cuda_records.c). The driver is loaded when the first device is opened: a machine without one
- * has all the rest. The device shares its primary context with the program, as the CUDA runtime does. */
+ * Pages are handles of the driver's virtual memory management, streams are its streams, marks are events that are
+ * recorded only where somebody waits (cuda_records.c). The driver is loaded when the first device is opened: a machine
+ * without one has all the rest. The device shares its primary context with the program, as the CUDA runtime does. */
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,8 +1,8 @@
 /* cuda.h: what is special about a device of kind "cuda".
  *
- * Its work is given by the program itself: np_task.run is called at once, in the thread that launches, with the device's
- * context current, and puts kernels, copies and whatever else on the stream named here. All that is on the stream when it
- * returns belongs to the work. */
+ * Its work is given by the program itself: np_task.run is called at once, in the thread that launches, with the
+ * device's context current, and puts kernels, copies and whatever else on the stream named here. All that is on the
+ * stream when it returns belongs to the work. */
 #ifndef NP_DEVICE_CUDA_H
 #define NP_DEVICE_CUDA_H
 

@@ -1,8 +1,8 @@
 /* cuda_link.c: how fast copies between the device and the host are, measured once.
  *
- * Large copies, each way alone and then both at once, between events of the device's own clock, the best of a few. A row of
- * small copies tells what each of them costs beyond its bytes. All on streams of its own: the device's own may have work
- * that waits for something. A device that is nearly full is measured with less. */
+ * Large copies, each way alone and then both at once, between events of the device's own clock, the best of a few. A
+ * row of small copies tells what each of them costs beyond its bytes. All on streams of its own: the device's own may
+ * have work that waits for something. A device that is nearly full is measured with less. */
 #include "device/cuda_state.h"
 
 enum {

@@ -1,13 +1,13 @@
 /* cuda_memory.c: pages are memory handles, addresses are reservations, and mapping joins the two.
  *
- * A page is one handle of its own, so that any page can be mapped anywhere: the driver maps whole handles only. What is
- * mapped where is kept in a pagemap as well, because the driver is stricter than device.h: it maps only where nothing is,
- * and unmaps only what is there, whole mappings at a time. Access is set anew after every mapping, for the whole range at
- * once, as the driver takes longer for a call than for a page.
+ * A page is one handle of its own, so that any page can be mapped anywhere: the driver maps whole handles only. What
+ * is mapped where is kept in a pagemap as well, because the driver is stricter than device.h: it maps only where
+ * nothing is, and unmaps only what is there, whole mappings at a time. Access is set anew after every mapping, for the
+ * whole range at once, as the driver takes longer for a call than for a page.
  *
  * Host memory is taken from the hook, touched and then registered: that is fifteen times faster than to let the driver
- * allocate it. The block begins at a page of the system of its own, as pages are what is registered, and one must not be
- * registered twice. */
+ * allocate it. The block begins at a page of the system of its own, as pages are what is registered, and one must not
+ * be registered twice. */
 #include "base/checked.h"
 #include "device/cuda_state.h"
 #include "device/memfd.h"
@@ -206,7 +206,8 @@ static void restore(np_cuda *cuda, char *address, uint64_t n_pages)
     }
 }
 
-/* Unmaps whatever is mapped in the range, for the driver alone: the pagemap still knows. On failure all is as it was. */
+/* Unmaps whatever is mapped in the range, for the driver alone: the pagemap still knows. On failure all is as it was.
+ * */
 static neap_status clear_range(np_cuda *cuda, char *address, uint64_t n_pages)
 {
     uint64_t page = cuda->base.page_bytes;
@@ -308,7 +309,8 @@ void np_cuda_memory_free(np_cuda *cuda)
 
 /* ---- host memory ---- */
 
-/* A host block's bytes are rounded up to whole pages of the system, and what the hook gave begins in the page before. */
+/* A host block's bytes are rounded up to whole pages of the system, and what the hook gave begins in the page before.
+ * */
 static bool host_sizes(uint64_t bytes, uint64_t *block_bytes, uint64_t *all_bytes)
 {
     uint64_t page = np_memfd_system_page();

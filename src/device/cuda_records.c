@@ -1,17 +1,17 @@
 /* cuda_records.c: events that stand for marks, and times.
  *
- * A mark is a number; the driver knows events. An event is recorded after every copy and after work whose times are asked
- * for. After any other work none is, as most of it is never waited for: where somebody waits for a mark without an event,
- * one is recorded at the end of the stream and stands for all before it. That is later than need be only where more work
- * was given since. So a wait never comes before its record: there is nothing to wait for but events of the ring, and they
- * are in it because they were recorded.
+ * A mark is a number; the driver knows events. An event is recorded after every copy and after work whose times are
+ * asked for. After any other work none is, as most of it is never waited for: where somebody waits for a mark without
+ * an event, one is recorded at the end of the stream and stands for all before it. That is later than need be only
+ * where more work was given since. So a wait never comes before its record: there is nothing to wait for but events of
+ * the ring, and they are in it because they were recorded.
  *
  * Events are used again once they are known to be done. Whoever was told to wait for one has been served by then.
  *
- * Times: the driver tells only how much time lies between two events, as a float of milliseconds. An event that is known
- * to be done stands for a moment of the host's clock, and is replaced by a later one each second, so that the float stays
- * exact to some ten ns. The host's clock was read before that first event was recorded, so that no time is later than it
- * was; nor is one earlier than the work was given, or than the end of the work before it. */
+ * Times: the driver tells only how much time lies between two events, as a float of milliseconds. An event that is
+ * known to be done stands for a moment of the host's clock, and is replaced by a later one each second, so that the
+ * float stays exact to some ten ns. The host's clock was read before that first event was recorded, so that no time is
+ * later than it was; nor is one earlier than the work was given, or than the end of the work before it. */
 #include "base/clock.h"
 #include "device/cuda_state.h"
 

@@ -80,8 +80,8 @@ void np_cuda_leave(np_cuda *cuda, const np_cuda_visit *visit);
 /* The same, but what is called is the program's: its captures are its own. */
 neap_status np_cuda_enter_as_program(np_cuda *cuda, np_cuda_visit *visit);
 
-/* NEAP_OK, or what the driver said, kept for np_device_interface.problem. `call`: what was asked of it. Out of memory is
- * `when_full`: it is no problem of the device. */
+/* NEAP_OK, or what the driver said, kept for np_device_interface.problem. `call`: what was asked of it. Out of memory
+ * is `when_full`: it is no problem of the device. */
 neap_status np_cuda_judge(np_cuda *cuda, np_cu_result result, const char *call, neap_status when_full);
 
 /* ---- cuda_memory.c ---- */

@@ -1,7 +1,7 @@
 /* cuda_types.h: the few types and values of the CUDA driver interface that are used here, with the layout of cuda.h.
  *
- * Declared anew, so that no CUDA header is needed to build. A test compares every size, offset, value and prototype with
- * the real header where there is one. */
+ * Declared anew, so that no CUDA header is needed to build. A test compares every size, offset, value and prototype
+ * with the real header where there is one. */
 #ifndef NP_DEVICE_CUDA_TYPES_H
 #define NP_DEVICE_CUDA_TYPES_H
 

@@ -57,9 +57,9 @@ void np_host_copy_run(void *arg); /* arg: np_host_copy */
 typedef struct np_task {
     void (*run)(void *arg);
     const void *arg;
-    size_t arg_bytes;      /* at most NEAP_ARG_MAX */
-    uint64_t duration_ns;  /* for a device with a virtual clock */
-    np_times *times;       /* NULL, or filled in when done; must live until then */
+    size_t arg_bytes;        /* at most NEAP_ARG_MAX */
+    uint64_t duration_ns;    /* for a device with a virtual clock */
+    np_times *times;         /* NULL, or filled in when done; must live until then */
     const np_touch *touches; /* NULL where np_device.wants_touches is false */
     uint32_t n_touches;
 } np_task;
@@ -69,19 +69,21 @@ typedef struct np_device_interface {
 
     /* memory */
     neap_status (*commit)(np_device *device, uint32_t first_page, uint32_t n_pages);
-    void (*release)(np_device *device, uint32_t first_page, uint32_t n_pages); /* unmapped everywhere; contents are lost */
+    void (*release)(np_device *device, uint32_t first_page,
+                    uint32_t n_pages); /* unmapped everywhere; contents are lost */
     neap_status (*reserve)(np_device *device, uint64_t n_pages, char **address);
     void (*unreserve)(np_device *device, char *address, uint64_t n_pages); /* nothing is mapped there any more */
     /* Consecutive pages of an address range onto consecutive physical pages, committed before. What was mapped there is
      * replaced. On failure the range is as it was. */
     neap_status (*map)(np_device *device, char *address, uint32_t first_page, uint32_t n_pages);
-    void (*unmap)(np_device *device, char *address, uint64_t n_pages); /* no work under way uses it */
+    void (*unmap)(np_device *device, char *address, uint64_t n_pages);         /* no work under way uses it */
     neap_status (*host_alloc)(np_device *device, uint64_t bytes, char **host); /* fit for fast copies */
     void (*host_free)(np_device *device, char *host, uint64_t bytes);
 
     /* work */
     neap_status (*launch)(np_device *device, np_stream stream, const np_task *task, uint64_t *mark);
-    neap_status (*copy)(np_device *device, np_stream stream, char *to, const char *from, uint64_t bytes, uint64_t *mark);
+    neap_status (*copy)(np_device *device, np_stream stream, char *to, const char *from, uint64_t bytes,
+                        uint64_t *mark);
     neap_status (*wait)(np_device *device, np_stream stream, np_stream other, uint64_t mark); /* later work of `stream`
                                                                                               * waits for the mark */
     uint64_t (*mark)(const np_device *device, np_stream stream); /* of the last work given */
@@ -89,7 +91,8 @@ typedef struct np_device_interface {
     neap_status (*sync)(np_device *device, np_stream stream, uint64_t mark); /* the caller waits */
 
     /* facts */
-    neap_status (*link)(np_device *device, neap_link *link); /* speeds of copies: known, or measured (some milliseconds) */
+    neap_status (*link)(np_device *device,
+                        neap_link *link); /* speeds of copies: known, or measured (some milliseconds) */
     uint64_t (*now_ns)(const np_device *device);
     void *(*native)(const np_device *device, np_stream stream); /* (optional) the driver's own name for a stream */
     const char *(*problem)(const np_device *device); /* (optional) what the device found wrong, NULL: nothing */

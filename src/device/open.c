@@ -1,8 +1,8 @@
-/* open.c: devices by name: kind[:profile][,key=value...], "sim:h200-pcie5,page=64KiB". A profile is a link's name or, where
- * there are several of a kind, a number: "cuda:1".
+/* open.c: devices by name: kind[:profile][,key=value...], "sim:h200-pcie5,page=64KiB". A profile is a link's name or,
+ * where there are several of a kind, a number: "cuda:1".
  *
- * Three tables say all there is: the kinds, their settings, and the links that neap_link_find knows. A name that does not
- * fit is refused with the table it was looked up in. */
+ * Three tables say all there is: the kinds, their settings, and the links that neap_link_find knows. A name that does
+ * not fit is refused with the table it was looked up in. */
 #include <stdio.h>
 #include <string.h>
 
@@ -55,8 +55,8 @@ static text text_until(text t, char mark, text *rest)
     return before;
 }
 
-/* "12", "1.5" and what follows: read by hand, as the C library's way depends on the locale. Sizes above 2^53 are no more
- * exact than a double, and no machine has them. */
+/* "12", "1.5" and what follows: read by hand, as the C library's way depends on the locale. Sizes above 2^53 are no
+ * more exact than a double, and no machine has them. */
 static bool read_number(text t, double *number, text *unit)
 {
     size_t i = 0;

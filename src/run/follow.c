@@ -284,7 +284,16 @@ neap_status np_follow_free(neap_device *m, neap_block *block, bool *served)
     return NEAP_OK;
 }
 
-/* Does the work use what was planned? Blocks that no plan knows may come on top, as long as they are here. */
+/* Does the block keep its bytes to itself, from before the iteration to after it? Whoever uses it, and when, is then the
+ * program's affair alone: buffers that take turns are used by every other iteration. */
+static bool is_always_here(const neap_device *m, const neap_block *block)
+{
+    const np_program_life *life = &m->pattern->program.lives.items[block->life];
+    return life->persistent && !life->swapped;
+}
+
+/* Does the work use what was planned? Others may come on top, as long as they are here: those that no plan knows, and
+ * those that never leave. */
 static bool uses_match(const neap_device *m, const np_program_event *event, const neap_use *uses, size_t n_uses,
                        neap_departure *why)
 {
@@ -299,7 +308,7 @@ static bool uses_match(const neap_device *m, const np_program_event *event, cons
             }
         } else if (k < event->n_uses && planned[k].life == block->life && planned[k].kind == (uint32_t)uses[i].kind) {
             k++;
-        } else {
+        } else if (!is_always_here(m, block)) {
             *why = NEAP_DEPARTURE_USES;
             return false;
         }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "run/doubt.h"
 #include "run/forecast.h"
 #include "swap/bound.h"
 #include "swap/candidates.h"
@@ -149,24 +150,30 @@ static neap_status settle_homes(study *s)
 
 /* ---- planning ---- */
 
-/* Blocks outside of the arena are not the planner's business: they count for nothing, and are not swapped. */
-static void leave_out_outside(study *s)
+/* Blocks outside of the arena are not the planner's business: they count for nothing, and are not swapped. Nor are those of
+ * which it is not known when they are used. */
+static neap_status leave_out(study *s)
 {
     np_timeline *timeline = &s->timeline;
     uint64_t outside = 0;
     size_t n_kept = 0;
+    bool *doubtful = np_memory_alloc(s->lesson->memory, s->period.lives.n, sizeof *doubtful);
+    neap_status status = doubtful ? np_doubt_find(&s->period, doubtful) : NEAP_NO_MEMORY;
     for (size_t i = 0; i < timeline->blocks.n; i++) {
         outside += s->homes[timeline->blocks.items[i].life].is_outside ? timeline->blocks.items[i].bytes : 0;
     }
     for (uint32_t k = 0; k < timeline->n_execs; k++) {
         timeline->needed.items[k] -= outside;
     }
-    for (size_t i = 0; i < timeline->gaps.n; i++) {
-        if (!s->homes[timeline->blocks.items[timeline->gaps.items[i].block].life].is_outside) {
+    for (size_t i = 0; i < timeline->gaps.n && status == NEAP_OK; i++) {
+        uint32_t life = timeline->blocks.items[timeline->gaps.items[i].block].life;
+        if (!s->homes[life].is_outside && !doubtful[life]) {
             timeline->gaps.items[n_kept++] = timeline->gaps.items[i];
         }
     }
     timeline->gaps.n = n_kept;
+    np_memory_free(s->lesson->memory, doubtful, s->period.lives.n, sizeof *doubtful);
+    return status;
 }
 
 static neap_status set_up(study *s)
@@ -174,10 +181,12 @@ static neap_status set_up(study *s)
     np_lesson *lesson = s->lesson;
     np_timeline_options options = {.alignment = 512, .slower = 1, .directions = NP_DIRECTIONS_CAREFUL, .held = true};
     neap_status status = np_timeline_make(&s->period, &options, lesson->memory, &s->timeline);
+    if (status == NEAP_OK) {
+        status = leave_out(s);
+    }
     if (status != NEAP_OK) {
         return status;
     }
-    leave_out_outside(s);
     s->planner = (np_planner){.timeline = &s->timeline,
                               .link = np_link_from(&lesson->link),
                               .min_block = lesson->min_block,

@@ -16,7 +16,7 @@ typedef struct np_recorder {
     np_array(uint32_t) exec_events;  /* by exec: its event */
     uint64_t recent[NP_RECENT_KEYS]; /* np_pattern_hash(0, kind, key) of the last events, by index modulo */
     uint64_t n_events;               /* since it began */
-    uint64_t peak_bytes;              /* the highest load after an event */
+    uint64_t peak_bytes;             /* the highest load after an event */
     uint64_t hash;                   /* np_pattern_hash of the events since it began */
     bool is_whole;                   /* it began with the start of an iteration */
     bool is_disturbed;               /* something had to leave or come back: times between execs mean nothing */

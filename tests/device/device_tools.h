@@ -4,8 +4,8 @@
 
 #include "device/device.h"
 
-/* A device by its name. "cuda" ones run over the stand-in driver, and work of theirs is what it is elsewhere: functions that
- * touch memory (standin_device.h). */
+/* A device by its name. "cuda" ones run over the stand-in driver, and work of theirs is what it is elsewhere:
+ * functions that touch memory (standin_device.h). */
 np_device *device_open(const char *name, const neap_memory *memory);
 
 /* The device must have found nothing wrong. */

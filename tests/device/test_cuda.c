@@ -1,5 +1,5 @@
-/* test_cuda.c: the cuda device over the stand-in driver, beyond what all devices promise (test_devices.c): what it costs,
- * which events it records, contexts, captures, host memory. What must not happen yet is held back by a gate. */
+/* test_cuda.c: the cuda device over the stand-in driver, beyond what all devices promise (test_devices.c): what it
+ * costs, which events it records, contexts, captures, host memory. What must not happen yet is held back by a gate. */
 #include "device/cuda_state.h"
 
 #include <dlfcn.h>

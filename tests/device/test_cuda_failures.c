@@ -1,5 +1,5 @@
-/* test_cuda_failures.c: every call of the driver fails once, in turn. What device.h says must hold then: a call that fails
- * has changed nothing and can be made again; nothing is lost, but what the driver refused to take back. */
+/* test_cuda_failures.c: every call of the driver fails once, in turn. What device.h says must hold then: a call that
+ * fails has changed nothing and can be made again; nothing is lost, but what the driver refused to take back. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,8 @@ static void prepare(scene *s)
     TWICE(s, api->host_alloc(s->device, 4 * s->device->page_bytes, &s->host));
 }
 
-/* Pages of a view are replaced, with a hole and a change of order among them. Whatever fails, the old ones are there. */
+/* Pages of a view are replaced, with a hole and a change of order among them. Whatever fails, the old ones are there.
+ * */
 static void remap(scene *s)
 {
     np_device *device = s->device;

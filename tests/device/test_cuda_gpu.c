@@ -1,5 +1,5 @@
-/* test_cuda_gpu.c: the cuda device on a real GPU, where there is one: that the driver takes what it is given, and that bytes
- * are where they should be. Kernels are fills of the driver's own, so that no CUDA compiler is needed.
+/* test_cuda_gpu.c: the cuda device on a real GPU, where there is one: that the driver takes what it is given, and that
+ * bytes are where they should be. Kernels are fills of the driver's own, so that no CUDA compiler is needed.
  *
  * NEAP_CUDA_DRIVER may name another driver; with the stand-in, this test is tested. */
 #include "device/cuda_state.h"

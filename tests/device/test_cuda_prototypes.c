@@ -1,4 +1,5 @@
-/* test_cuda_prototypes.c: every function of cuda_driver.h is declared as the real cuda.h declares it, where there is one.
+/* test_cuda_prototypes.c: every function of cuda_driver.h is declared as the real cuda.h declares it, where there is
+ * one.
  *
  * The names of cuda_types.h stand for the real types here, so that the compiler itself can compare. */
 #if __has_include(<cuda.h>)

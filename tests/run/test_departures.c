@@ -143,6 +143,31 @@ static void test_beside(void **state)
     little_end(&p);
 }
 
+/* Two buffers that take turns: which one an iteration uses is no part of the pattern, and no departure. */
+static void test_double_buffer(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
+        unsigned stream = i >= 2; /* there are two then */
+        little_program p;
+        shadow_block buffers[2];
+        little_start(&p, &variants[i]);
+        little_malloc(&p, 4 * LITTLE_PAGE, &buffers[0]);
+        little_malloc(&p, 4 * LITTLE_PAGE, &buffers[1]);
+        for (int lap = 0; lap < 30; lap++) {
+            little_exec(&p, "load", stream, (shadow_use[]){{&buffers[lap % 2], SHADOW_WRITE}}, 1);
+            little_laps(&p, 1);
+            little_exec(&p, "use", 0, (shadow_use[]){{&buffers[lap % 2], SHADOW_READ}}, 1);
+        }
+        ASSERT_EQ(little_stats(&p).state, NEAP_STATE_RUN);
+        ASSERT_EQ(little_stats(&p).n_departures, 0);
+        ASSERT_GE(little_stats(&p).n_iterations, 20);
+        little_free(&p, &buffers[0]);
+        little_free(&p, &buffers[1]);
+        little_end(&p);
+    }
+}
+
 /* ---- a device that fails ---- */
 
 static void mend(little_program *p)
@@ -254,11 +279,11 @@ static void test_at_a_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_extra_malloc), cmocka_unit_test(test_other_size),  cmocka_unit_test(test_early_free),
-        cmocka_unit_test(test_missing_free), cmocka_unit_test(test_other_work),  cmocka_unit_test(test_other_uses),
-        cmocka_unit_test(test_other_stream), cmocka_unit_test(test_absent),      cmocka_unit_test(test_beside),
-        cmocka_unit_test(test_failed_copy),  cmocka_unit_test(test_failed_wait), cmocka_unit_test(test_failed_launch),
-        cmocka_unit_test(test_at_a_start),
+        cmocka_unit_test(test_extra_malloc),  cmocka_unit_test(test_other_size),  cmocka_unit_test(test_early_free),
+        cmocka_unit_test(test_missing_free),  cmocka_unit_test(test_other_work),  cmocka_unit_test(test_other_uses),
+        cmocka_unit_test(test_other_stream),  cmocka_unit_test(test_absent),      cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_double_buffer), cmocka_unit_test(test_failed_copy), cmocka_unit_test(test_failed_wait),
+        cmocka_unit_test(test_failed_launch), cmocka_unit_test(test_at_a_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,12 +229,38 @@ static void test_too_many(void **state)
     many_patterns(0.7, false);
 }
 
+/* Those that have not come for long make room for one that begins like them. */
+static void test_makes_room(void **state)
+{
+    little_options options = {.n_layers = 10, .act_bytes = 4 * LITTLE_PAGE, .device = {.limit_share = 0.7}};
+    little_program p;
+    neap_stats stats;
+    (void)state;
+    little_start(&p, &options);
+    little_laps(&p, 10);
+    for (uint32_t lap = 0; lap < 70; lap++) {
+        little_lap(&p, kind_of(lap / 10));
+    }
+    ASSERT_EQ(little_stats(&p).n_patterns, NP_MAX_PATTERNS);
+    for (uint32_t lap = 0; lap < NP_HISTORY + 20; lap++) {
+        little_lap(&p, kind_of(8));
+    }
+    stats = little_stats(&p);
+    for (uint32_t lap = 0; lap < 20; lap++) {
+        little_lap(&p, kind_of(8));
+    }
+    ASSERT_EQ(little_stats(&p).n_iterations, stats.n_iterations + 20);
+    ASSERT_EQ(little_stats(&p).n_departures, stats.n_departures);
+    ASSERT_EQ(little_stats(&p).n_patterns, NP_MAX_PATTERNS);
+    little_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logging_step), cmocka_unit_test(test_cut_short), cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_for_good),  cmocka_unit_test(test_and_back),
-        cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_logging_step), cmocka_unit_test(test_cut_short),  cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_for_good),   cmocka_unit_test(test_and_back),
+        cmocka_unit_test(test_too_many),     cmocka_unit_test(test_makes_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

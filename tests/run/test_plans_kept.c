@@ -222,6 +222,34 @@ static void test_all_patterns(void **state)
     little_end(&p);
 }
 
+static bool is_trying_another(const neap_device *m)
+{
+    return m->refine.best && m->refine.best->program.overhead != m->pattern->program.overhead;
+}
+
+/* What is saved while a worse plan is being tried is the best so far. */
+static void test_closed_while_refining(void **state)
+{
+    little_options options = options_of(0.6);
+    little_program p;
+    double overhead;
+    (void)state;
+    options.name = "sim:page=4KiB,memory=64MiB,link=600MB/s";
+    options.device.refinements = 20;
+    little_start(&p, &options);
+    for (int lap = 0; lap < 300 && !is_trying_another(p.device); lap++) {
+        little_laps(&p, 1);
+    }
+    ASSERT_TRUE(is_trying_another(p.device));
+    overhead = p.device->refine.best->program.overhead;
+    p.device->is_saved = false;
+    little_end(&p);
+    little_start(&p, &options);
+    little_laps(&p, 1);
+    ASSERT_TRUE(little_stats(&p).plan_overhead == overhead);
+    little_end(&p);
+}
+
 /* ---- not for this one ---- */
 
 /* With other settings another file is looked for; and what is found there but was made for others is refused. */
@@ -376,6 +404,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_raised_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_patterns, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_closed_while_refining, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_settings, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_origin, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),

@@ -1,9 +1,10 @@
 /* capture.c: stream captures, and the graphs they make.
  *
- * A graph is the list of its work in the order it was captured, which is an order it may be done in: a launch puts all of
- * it on one stream. Which calls a capture forbids is as cuda.h has it: a capture in global mode forbids unsafe calls of
- * every thread, one in thread-local mode those of its own, one in relaxed mode none; a thread that is itself in thread-local
- * mode minds its own captures alone, one in relaxed mode none at all. A forbidden call fails, and the capture is invalid. */
+ * A graph is the list of its work in the order it was captured, which is an order it may be done in: a launch puts all
+ * of it on one stream. Which calls a capture forbids is as cuda.h has it: a capture in global mode forbids unsafe
+ * calls of every thread, one in thread-local mode those of its own, one in relaxed mode none; a thread that is itself
+ * in thread-local mode minds its own captures alone, one in relaxed mode none at all. A forbidden call fails, and the
+ * capture is invalid. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* copy.c: copies and fills.
  *
- * Device addresses must be mapped when the call is made, and stay so until it is done (memory.c looks). Copies of host memory
- * that is not registered return only when they are done, as the real driver's may, and are counted. */
+ * Device addresses must be mapped when the call is made, and stay so until it is done (memory.c looks). Copies of host
+ * memory that is not registered return only when they are done, as the real driver's may, and are counted. */
 #include "standin/standin_state.h"
 
 static void check_device(const void *at, size_t bytes, const char *symbol)

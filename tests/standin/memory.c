@@ -1,14 +1,14 @@
-/* memory.c: handles, reservations and mappings over one file in memory; allocations; registered host memory.
+/* memory.c: handles, reservations and mappings over one file in memory.
  *
  * A reservation is mapped with no access. So is a mapping until its access is set, and an address that was unmapped. A
- * handle's bytes lie in the file; they are garbage at first. Tables are sorted arrays: tests have thousands of entries, not
- * millions. */
+ * handle's bytes lie in the file; they are garbage at first. */
 #define _GNU_SOURCE /* memfd_create, MAP_ANONYMOUS */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "standin/ranges.h"
 #include "standin/standin_state.h"
 
 typedef struct memory {
@@ -19,79 +19,11 @@ typedef struct memory {
     int device;
 } memory;
 
-/* A range of addresses: of a reservation, a mapping, an allocation or registered host memory. */
-typedef struct range {
-    char *at;
-    size_t bytes;
-    memory *memory;   /* mapping */
-    bool can_be_used; /* mapping */
-    int device;
-    bool is_own; /* host: allocated here */
-} range;
-
-typedef struct table {
-    range *items;
-    size_t n;
-    size_t capacity;
-} table;
-
-static table reservations, mappings, allocations, registered;
+static ranges reservations, mappings;
 static int file = -1;
 static unsigned char *units; /* of the file, a granularity each: in use? */
 static size_t n_units;
 static size_t used[MAX_DEVICES]; /* bytes */
-
-/* ---- tables ---- */
-
-/* Index of the first range that ends after the address. */
-static size_t first_after(const table *t, const char *at)
-{
-    size_t low = 0;
-    size_t high = t->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (t->items[middle].at + t->items[middle].bytes <= at) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-static range *find(const table *t, const void *at)
-{
-    size_t i = first_after(t, at);
-    return i < t->n && t->items[i].at <= (const char *)at ? &t->items[i] : NULL;
-}
-
-static bool overlaps(const table *t, const char *at, size_t bytes)
-{
-    size_t i = first_after(t, at);
-    return i < t->n && t->items[i].at < at + bytes;
-}
-
-static void add(table *t, range r)
-{
-    size_t i = first_after(t, r.at);
-    if (t->n == t->capacity) {
-        t->capacity = t->capacity ? 2 * t->capacity : 64;
-        t->items = realloc(t->items, t->capacity * sizeof *t->items);
-        if (!t->items) {
-            misuse("the machine has no memory left");
-        }
-    }
-    memmove(&t->items[i + 1], &t->items[i], (t->n - i) * sizeof *t->items);
-    t->items[i] = r;
-    t->n++;
-}
-
-static void drop(table *t, const range *r)
-{
-    size_t i = (size_t)(r - t->items);
-    t->n--;
-    memmove(&t->items[i], &t->items[i + 1], (t->n - i) * sizeof *t->items);
-}
 
 static char *pointer(np_cu_address address)
 {
@@ -132,22 +64,6 @@ np_cu_result cuMemGetAllocationGranularity(size_t *bytes, const np_cu_allocation
     }
     *bytes = standin.granularity;
     return end(NP_CU_SUCCESS);
-}
-
-static bool take(int device, size_t bytes)
-{
-    if (bytes > standin.memory_bytes || used[device] > standin.memory_bytes - bytes) {
-        return false;
-    }
-    used[device] += bytes;
-    standin.counts.device_bytes += bytes;
-    return true;
-}
-
-static void give(int device, size_t bytes)
-{
-    used[device] -= bytes;
-    standin.counts.device_bytes -= bytes;
 }
 
 /* Units of the file that follow each other. */
@@ -199,7 +115,7 @@ np_cu_result cuMemCreate(np_cu_memory *made, size_t bytes, const np_cu_allocatio
     if (!is_usual(allocation) || bytes == 0 || bytes % standin.granularity != 0 || flags != 0) {
         return end(NP_CU_INVALID_VALUE);
     }
-    if (!take(allocation->location.id, bytes)) {
+    if (!memory_take(allocation->location.id, bytes)) {
         return end(NP_CU_OUT_OF_MEMORY);
     }
     m = object_make(sizeof *m, MEMORY);
@@ -216,7 +132,7 @@ static void free_if_unused(memory *m)
 {
     if (!m->base.is_alive && m->n_mappings == 0) {
         memset(units + m->offset / standin.granularity, 0, m->bytes / standin.granularity);
-        give(m->device, m->bytes);
+        memory_give(m->device, m->bytes);
         standin.counts.n_memories--;
     }
 }
@@ -263,7 +179,7 @@ np_cu_result cuMemAddressReserve(np_cu_address *address, size_t bytes, size_t al
         (void)munmap(found, (size_t)(aligned - found));
     }
     (void)munmap(aligned + bytes, (size_t)(found + alignment - aligned));
-    add(&reservations, (range){.at = aligned, .bytes = bytes});
+    ranges_add(&reservations, (range){.at = aligned, .bytes = bytes});
     standin.counts.n_reservations++;
     *address = (np_cu_address)(uintptr_t)aligned;
     return end(NP_CU_SUCCESS);
@@ -273,15 +189,15 @@ np_cu_result cuMemAddressFree(np_cu_address address, size_t bytes)
 {
     range *r;
     BEGIN(NEEDS_INIT | IS_UNSAFE);
-    r = find(&reservations, pointer(address));
+    r = ranges_find(&reservations, pointer(address));
     if (!r || r->at != pointer(address) || r->bytes != bytes) {
         misuse("cuMemAddressFree: no such reservation: %p, %zu bytes", (void *)pointer(address), bytes);
     }
-    if (overlaps(&mappings, r->at, bytes)) {
+    if (ranges_overlap(&mappings, r->at, bytes)) {
         misuse("cuMemAddressFree: something is still mapped at %p", (void *)r->at);
     }
     (void)munmap(r->at, bytes);
-    drop(&reservations, r);
+    ranges_drop(&reservations, r);
     standin.counts.n_reservations--;
     return end(NP_CU_SUCCESS);
 }
@@ -299,11 +215,11 @@ np_cu_result cuMemMap(np_cu_address address, size_t bytes, size_t offset, np_cu_
         bytes > m->bytes || flags != 0) {
         return end(NP_CU_INVALID_VALUE);
     }
-    r = find(&reservations, at);
+    r = ranges_find(&reservations, at);
     if (!r || at + bytes > r->at + r->bytes) {
         misuse("cuMemMap: %p, %zu bytes, is not reserved", (void *)at, bytes);
     }
-    if (overlaps(&mappings, at, bytes)) {
+    if (ranges_overlap(&mappings, at, bytes)) {
         misuse("cuMemMap: something is mapped at %p already", (void *)at);
     }
     if (mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file, (off_t)m->offset) == MAP_FAILED) {
@@ -311,7 +227,7 @@ np_cu_result cuMemMap(np_cu_address address, size_t bytes, size_t offset, np_cu_
         return end(NP_CU_OUT_OF_MEMORY);
     }
     m->n_mappings++;
-    add(&mappings, (range){.at = at, .bytes = bytes, .memory = m});
+    ranges_add(&mappings, (range){.at = at, .bytes = bytes, .memory = m});
     standin.counts.n_mappings++;
     return end(NP_CU_SUCCESS);
 }
@@ -319,7 +235,7 @@ np_cu_result cuMemMap(np_cu_address address, size_t bytes, size_t offset, np_cu_
 /* The mappings of [at, at + bytes), which must be covered by whole ones: the index of the first. */
 static size_t check_covered(const char *at, size_t bytes, const char *symbol)
 {
-    size_t first = first_after(&mappings, at);
+    size_t first = ranges_first_after(&mappings, at);
     const char *seen = at;
     for (size_t i = first; seen < at + bytes; i++) {
         if (i == mappings.n || mappings.items[i].at != seen || seen + mappings.items[i].bytes > at + bytes) {
@@ -343,7 +259,7 @@ np_cu_result cuMemUnmap(np_cu_address address, size_t bytes)
         memory *m = mappings.items[first].memory;
         m->n_mappings--;
         free_if_unused(m);
-        drop(&mappings, &mappings.items[first]);
+        ranges_drop(&mappings, &mappings.items[first]);
         standin.counts.n_mappings--;
     }
     return end(NP_CU_SUCCESS);
@@ -370,60 +286,30 @@ np_cu_result cuMemSetAccess(np_cu_address address, size_t bytes, const np_cu_acc
     return end(NP_CU_SUCCESS);
 }
 
-/* ---- plain allocations: whole, and freed once all work is done ---- */
+/* ---- for others ---- */
 
-np_cu_result cuMemAlloc_v2(np_cu_address *address, size_t bytes)
+bool memory_take(int device, size_t bytes)
 {
-    char *at;
-    int device;
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
-    device = current_context()->device;
-    if (bytes == 0 || bytes > SIZE_MAX / 2) {
-        return end(NP_CU_INVALID_VALUE);
+    if (bytes > standin.memory_bytes || used[device] > standin.memory_bytes - bytes) {
+        return false;
     }
-    if (!take(device, bytes)) {
-        return end(NP_CU_OUT_OF_MEMORY);
-    }
-    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) {
-        misuse("the machine has no memory left");
-    }
-    memset(at, 0xa5, bytes);
-    add(&allocations, (range){.at = at, .bytes = bytes, .device = device});
-    standin.counts.n_allocations++;
-    *address = (np_cu_address)(uintptr_t)at;
-    return end(NP_CU_SUCCESS);
+    used[device] += bytes;
+    standin.counts.device_bytes += bytes;
+    return true;
 }
 
-np_cu_result cuMemFree_v2(np_cu_address address)
+void memory_give(int device, size_t bytes)
 {
-    range *r;
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
-    if (address == 0) {
-        return end(NP_CU_SUCCESS);
-    }
-    streams_drain();
-    r = find(&allocations, pointer(address));
-    if (!r || r->at != pointer(address)) {
-        misuse("cuMemFree: %p was not allocated", (void *)pointer(address));
-    }
-    (void)munmap(r->at, r->bytes);
-    give(r->device, r->bytes);
-    drop(&allocations, r);
-    standin.counts.n_allocations--;
-    return end(NP_CU_SUCCESS);
+    used[device] -= bytes;
+    standin.counts.device_bytes -= bytes;
 }
 
-bool memory_is_device(const void *at, size_t bytes)
+bool memory_is_mapped(const void *at, size_t bytes)
 {
     const char *seen = at;
     const char *to = seen + bytes;
-    const range *whole = find(&allocations, at);
-    if (whole) {
-        return to <= whole->at + whole->bytes;
-    }
     while (seen < to) {
-        const range *r = find(&mappings, seen);
+        const range *r = ranges_find(&mappings, seen);
         if (!r || !r->can_be_used) {
             return false;
         }
@@ -432,81 +318,7 @@ bool memory_is_device(const void *at, size_t bytes)
     return true;
 }
 
-bool memory_is_any_device(const void *at)
+bool memory_is_reserved(const void *at)
 {
-    return find(&reservations, at) || find(&allocations, at);
-}
-
-/* ---- host memory ---- */
-
-bool memory_is_registered(const void *at, size_t bytes)
-{
-    const range *r = find(&registered, at);
-    return r && (const char *)at + bytes <= r->at + r->bytes;
-}
-
-/* By whole pages of the system, as the real one does. */
-np_cu_result cuMemHostRegister_v2(void *host, size_t bytes, unsigned int flags)
-{
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t from = (uintptr_t)host / page * page;
-    uintptr_t to = ((uintptr_t)host + bytes + page - 1) / page * page;
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
-    if (!host || bytes == 0 || flags > 15) {
-        return end(NP_CU_INVALID_VALUE);
-    }
-    if (overlaps(&registered, (char *)from, to - from)) {
-        return end((np_cu_result)CU_HOST_ALREADY_REGISTERED);
-    }
-    add(&registered, (range){.at = (char *)from, .bytes = to - from});
-    standin.counts.n_registered++;
-    return end(NP_CU_SUCCESS);
-}
-
-static range *check_registered(char *host, const char *symbol)
-{
-    range *r = find(&registered, host);
-    if (!r) {
-        misuse("%s: %p is not registered", symbol, (void *)host);
-    }
-    streams_check_unused(r->at, r->bytes, symbol);
-    return r;
-}
-
-np_cu_result cuMemHostUnregister(void *host)
-{
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
-    drop(&registered, check_registered(host, "cuMemHostUnregister"));
-    standin.counts.n_registered--;
-    return end(NP_CU_SUCCESS);
-}
-
-np_cu_result cuMemHostAlloc(void **host, size_t bytes, unsigned int flags)
-{
-    char *at;
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
-    at = flags > 7 || bytes == 0 ? MAP_FAILED
-                                 : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) {
-        return end(NP_CU_INVALID_VALUE);
-    }
-    add(&registered, (range){.at = at, .bytes = bytes, .is_own = true});
-    standin.counts.n_registered++;
-    *host = at;
-    return end(NP_CU_SUCCESS);
-}
-
-np_cu_result cuMemFreeHost(void *host)
-{
-    range *r;
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
-    streams_drain();
-    r = check_registered(host, "cuMemFreeHost");
-    if (r->at != host || !r->is_own) {
-        misuse("cuMemFreeHost: %p was not allocated", host);
-    }
-    (void)munmap(r->at, r->bytes);
-    drop(&registered, r);
-    standin.counts.n_registered--;
-    return end(NP_CU_SUCCESS);
+    return ranges_find(&reservations, at) != NULL;
 }

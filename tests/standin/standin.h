@@ -1,9 +1,9 @@
 /* standin.h: a driver for tests, in place of libcuda.so.1, on a machine without a GPU: what tests may ask of it.
  *
- * It is a shared library that exports the driver's functions. Device memory is a file in memory, streams are threads that
- * dawdle at random, kernels are functions of the host. What the real driver leaves undefined, or punishes much later, ends
- * the process here, at once and in words: an unmap under a copy that is not done, a mapping over another, a handle that was
- * destroyed. Whatever is not mapped cannot be touched at all.
+ * It is a shared library that exports the driver's functions. Device memory is a file in memory, streams are threads
+ * that dawdle at random, kernels are functions of the host. What the real driver leaves undefined, or punishes much
+ * later, ends the process here, at once and in words: an unmap under a copy that is not done, a mapping over another,
+ * a handle that was destroyed. Whatever is not mapped cannot be touched at all.
  *
  * From the environment, when cuInit is called:
  *     STANDIN_DEVICES      how many GPUs there are, 1 where it is not set

@@ -1,4 +1,5 @@
-/* standin_state.h: the stand-in's own state. One lock guards all of it; functions whose name ends in _locked hold it. */
+/* standin_state.h: the stand-in's own state. One lock guards all of it, from `begin` to `end` of every call; a stream's
+ * thread lets go of it only while it does its work. */
 #ifndef TESTS_STANDIN_STANDIN_STATE_H
 #define TESTS_STANDIN_STANDIN_STATE_H
 
@@ -179,7 +180,13 @@ void failures_from_environment(void);
 
 /* ---- memory.c ---- */
 void memory_open(void);
-bool memory_is_device(const void *at, size_t bytes); /* all of it is mapped and can be written */
+bool memory_is_mapped(const void *at, size_t bytes); /* all of it, and with access */
+bool memory_is_reserved(const void *at);
+bool memory_take(int device, size_t bytes); /* from what the device has; false: it is full */
+void memory_give(int device, size_t bytes);
+
+/* ---- alloc.c ---- */
+bool memory_is_device(const void *at, size_t bytes); /* all of it is mapped or allocated */
 bool memory_is_any_device(const void *at);           /* some device address, mapped or not */
 bool memory_is_registered(const void *at, size_t bytes);
 

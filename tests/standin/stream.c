@@ -1,7 +1,8 @@
 /* stream.c: streams as threads.
  *
- * A stream's thread does its items in order. Before an item it may dawdle, so that what is not ordered by the caller comes
- * in any order. The item being done stays in the list until it is: that is how an unmap finds work that uses its bytes. */
+ * A stream's thread does its items in order. Before an item it may dawdle, so that what is not ordered by the caller
+ * comes in any order. The item being done stays in the list until it is: that is how an unmap finds work that uses its
+ * bytes. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-/* test_standin.c: the stand-in driver itself: what tests rely on. That it notices a misuse is looked at from outside, in a
- * process of its own each. */
+/* test_standin.c: the stand-in driver itself: what tests rely on. That it notices a misuse is looked at from outside,
+ * in a process of its own each. */
 #define _GNU_SOURCE /* setenv */
 #include "standin/standin.h"
 
