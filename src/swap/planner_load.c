@@ -26,8 +26,8 @@ neap_status np_plan_load_by_paper(np_planner *planner, np_method method, const d
     if (chosen.simulation.possible) {
         status = np_array_reserve(planner->timeline->memory, swaps, chosen.swaps.n + 1);
         if (status == NEAP_OK) {
-            for (size_t i = 0; i < chosen.swaps.n; i++) {
-                swaps->items[i] = chosen.swaps.items[i];
+            if (swaps->items && chosen.swaps.n > 0) {
+                memcpy(swaps->items, chosen.swaps.items, chosen.swaps.n * sizeof *swaps->items);
             }
             swaps->n = chosen.swaps.n;
             *simulation = chosen.simulation;

@@ -37,7 +37,9 @@ static bool apply(trimming *t, const change *c)
     np_swap *swaps = t->trial.swaps.items;
     size_t n = t->best->swaps.n;
     np_swap *swap = &swaps[c->swap];
-    memcpy(swaps, t->best->swaps.items, n * sizeof *swaps);
+    if (swaps && n > 0) {
+        memcpy(swaps, t->best->swaps.items, n * sizeof *swaps);
+    }
     t->trial.swaps.n = n;
     t->trial.limit = t->best->limit;
     switch (c->kind) {

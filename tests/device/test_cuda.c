@@ -222,8 +222,9 @@ static void test_events_are_used_again(void **state)
     for (int i = 0; i < 3000; i++) { /* nobody asks, and yet it stays small */
         device_copy(device, NP_STREAM_IN, NULL, NULL, 0);
         if (i % 20 == 0) {
+            atomic_bool flag = false;
             device_wait(device, 0, NP_STREAM_IN, (uint64_t)i);
-            device_sync(device, 0, give(device, 0, raise_flag, &(atomic_bool){false}));
+            device_sync(device, 0, give(device, 0, raise_flag, &flag));
         }
     }
     ASSERT_LE(cuda_of(device)->lanes[NP_STREAM_IN].capacity, 128);
