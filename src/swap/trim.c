@@ -36,10 +36,12 @@ static bool apply(trimming *t, const change *c)
     const np_timeline *timeline = t->planner->timeline;
     np_swap *swaps = t->trial.swaps.items;
     size_t n = t->best->swaps.n;
-    np_swap *swap = &swaps[c->swap];
-    if (swaps && n > 0) {
-        memcpy(swaps, t->best->swaps.items, n * sizeof *swaps);
+    np_swap *swap;
+    if (!swaps || n == 0) {
+        return false; /* nothing is swapped: there is nothing to change */
     }
+    swap = &swaps[c->swap];
+    memcpy(swaps, t->best->swaps.items, n * sizeof *swaps);
     t->trial.swaps.n = n;
     t->trial.limit = t->best->limit;
     switch (c->kind) {
