@@ -385,7 +385,7 @@ typedef struct neap_device_options {
     uint64_t min_block;     /* smaller blocks are never swapped by a plan; 0: 1 MiB */
     double plan_seconds;    /* for planning, beside the program; 0: 2 s */
     unsigned plan_threads;  /* 0: 1 */
-    unsigned refinements;   /* plans tried on measured iterations, where swapping costs time; 0: 8, UINT_MAX: none */
+    unsigned refinements;   /* plans tried on measured iterations, where swapping costs time; 0: 12, UINT_MAX: none */
     uint64_t seed;
     neap_log_level log_level; /* 0 with a log function: NEAP_LOG_WARN */
     neap_log *log;            /* NULL: quiet */
@@ -520,7 +520,8 @@ typedef struct neap_stats {
 
 void neap_get_stats(neap_device *device, neap_stats *stats);
 
-/* What the plan at hand was made from, or, off the plan, what has been recorded since it was left, as a trace. */
+/* What the plan at hand was made from, or, off the plan, what has been recorded since it was left, as a trace.
+ * NEAP_NO_PERIOD where there is neither: the plan was loaded, or the planner has it at present. */
 neap_status neap_device_trace(neap_device *device, const neap_memory *memory, neap_error *error, neap_trace **trace);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* doubt.c: the uses of each persistent block in the whole run, counted, are those of one period times the periods; where
- * they are not, some periods have one that others lack. */
+/* doubt.c: the uses of each persistent block in the whole run, counted, are those of one period times the periods;
+ * where they are not, some periods have one that others lack. */
 #include "run/doubt.h"
 
 #define NONE UINT32_MAX

@@ -1,7 +1,7 @@
 /* doubt.h: blocks of which a plan cannot say when they are used.
  *
- * Two buffers that take turns are each used by every other iteration. No plan knows which is next; if it had one of them
- * leave, the program would leave the plan over it, again and again. So such blocks stay. */
+ * Two buffers that take turns are each used by every other iteration. No plan knows which is next; if it had one of
+ * them leave, the program would leave the plan over it, again and again. So such blocks stay. */
 #ifndef NP_RUN_DOUBT_H
 #define NP_RUN_DOUBT_H
 

@@ -1,8 +1,8 @@
 /* history.c: the kind is expected that came after the longest run of iterations like the last ones.
  *
- * A program that does something every fifty iterations is told by the fifty before. Until it has done so twice all runs of
- * the usual kind look alike, and the few that ended with the other kind must not win: of those equally long the most
- * frequent follower is taken, and of equally frequent ones the latest.
+ * A program that does something every fifty iterations is told by the fifty before. Until it has done so twice all
+ * runs of the usual kind look alike, and the few that ended with the other kind must not win: of those equally long
+ * the most frequent follower is taken, and of equally frequent ones the latest.
  *
  * How long the runs are is found for all places at once, by matching the history, read backwards, with itself (the Z
  * algorithm). */

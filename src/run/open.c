@@ -28,7 +28,7 @@ static void fill_in_options(neap_device *m, const neap_device_options *options)
     m->options.plan_threads = m->options.plan_threads ? m->options.plan_threads : 1;
     m->options.refinements = m->options.refinements == UINT_MAX ? 0
                              : m->options.refinements           ? m->options.refinements
-                                                                : 8;
+                                                                : 12;
     m->options.log_level = m->options.log_level ? m->options.log_level : NEAP_LOG_WARN;
 }
 

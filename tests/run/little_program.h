@@ -1,13 +1,14 @@
 /* little_program.h: a small training loop on a device, every byte of it checked at every use (shadow.h).
  *
- * An iteration is an input, a forward pass over some layers, a loss, and a backward pass that updates each layer's weight:
+ * An iteration is an input, a forward pass over some layers, a loss, and a backward pass that updates each layer's
+ * weight:
  *
  *     malloc a0, input;  each layer: malloc a, forward;  malloc g, loss;
  *     each layer, last first: malloc h, backward, update, free a, free g, g = h;  free g, free a0
  *
  * Weights live for ever, activations from the forward pass to the backward pass. A *twist* makes one iteration differ.
- * Failures end the test. Plans are made at once in the caller, unless the planner's thread is asked for: then nothing
- * depends on time. */
+ * Failures end the test. Plans are made at once in the caller, so that nothing depends on time, unless the planner's
+ * thread is asked for. */
 #ifndef TESTS_RUN_LITTLE_PROGRAM_H
 #define TESTS_RUN_LITTLE_PROGRAM_H
 

@@ -1,5 +1,5 @@
-/* test_departures.c: every way to leave a plan is counted under its own reason and said in one line; the data is right, and
- * the plan resumes at the next start. */
+/* test_departures.c: every way to leave a plan is counted under its own reason and said in one line; the data is
+ * right, and the plan resumes at the next start. */
 #include "run/little_program.h"
 #include "testing.h"
 

@@ -8,8 +8,8 @@
 
 enum { N_LIVE = 6, MAX_TEXT = 1 << 14 };
 
-/* Blocks 1 to 6 are live from before. 1 is used by all, 2 and 3 in turn, 4 by all and once more by the third, 5 by none, 6
- * by all but the fourth. */
+/* Blocks 1 to 6 are live from before. 1 is used by all, 2 and 3 in turn, 4 by all and once more by the third, 5 by
+ * none, 6 by all but the fourth. */
 static void write_text(char *text, uint32_t n_periods)
 {
     int n = snprintf(text, MAX_TEXT, "neap-trace 1\n");

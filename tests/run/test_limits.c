@@ -1,5 +1,5 @@
-/* test_limits.c: what a limit promises: bytes from the first malloc on, per cent from the first plan on; raised only where it
- * must be, and then in a line that says why; and what is said when the device itself is full. */
+/* test_limits.c: what a limit promises: bytes from the first malloc on, per cent from the first plan on; raised only
+ * where it must be, and then in a line that says why; and what is said when the device itself is full. */
 #include <stdio.h>
 
 #include "run/little_program.h"

@@ -1,10 +1,7 @@
 /* test_manager.c: the way of a program through the six states, and what becomes of its blocks and calls on the way.
  *
- * Where the planner's thread takes part, it is held in its allocations until the test lets it go on: nothing here depends
- * on how long planning takes. */
-#include <stdlib.h>
-#include <string.h>
-
+ * Where the planner's thread takes part, it is held in its allocations until the test lets it go on: nothing here
+ * depends on how long planning takes. */
 #include "run/little_program.h"
 #include "testing.h"
 
@@ -165,8 +162,8 @@ static void test_entered_at_a_start(void **state)
     }
 }
 
-/* What is live at activation, of whatever kind, keeps its address and its bytes: weights, a block smaller than a page, one
- * that is never used again, one that the iteration before has left to this one. */
+/* What is live at activation, of whatever kind, keeps its address and its bytes: weights, a block smaller than a page,
+ * one that is never used again, one that the iteration before has left to this one. */
 static void test_live_blocks_stay(void **state)
 {
     static const char *const names[] = {"sim:page=4KiB,memory=64MiB,link=4GB/s", "cpu:page=4KiB,memory=64MiB"};

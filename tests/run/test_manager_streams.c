@@ -1,7 +1,6 @@
-/* test_manager_streams.c: bytes that go from one block to another go from one use to the next in order, whichever streams
- * they are on: the device that checks finds nothing, on the plan and off it; and it would, were the waits not there. */
-#include <string.h>
-
+/* test_manager_streams.c: bytes that go from one block to another go from one use to the next in order, whichever
+ * streams they are on: the device that checks finds nothing, on the plan and off it; and it would, were the waits not
+ * there. */
 #include "run/little_program.h"
 #include "testing.h"
 

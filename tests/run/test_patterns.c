@@ -1,5 +1,5 @@
-/* test_patterns.c: programs with several kinds of iterations get a plan for each, and are followed without departures once
- * their order is known; programs that change for good get a new plan. */
+/* test_patterns.c: programs with several kinds of iterations get a plan for each, and are followed without departures
+ * once their order is known; programs that change for good get a new plan. */
 #include "base/rng.h"
 #include "run/little_program.h"
 #include "testing.h"
@@ -18,8 +18,8 @@ static neap_stats run(little_program *p, schedule *of, uint32_t from, uint32_t n
 
 static const little_twist plain = {LITTLE_PLAIN, 0};
 
-/* After `n_learning` iterations there are so many plans, and none is left any more. `n_in_period`: iterations that the plan
- * takes for one. */
+/* After `n_learning` iterations there are so many plans, and none is left any more. `n_in_period`: iterations that the
+ * plan takes for one. */
 static void learn(schedule *of, double share, uint32_t n_learning, uint32_t n_patterns, uint32_t n_in_period)
 {
     little_options options = {.device = {.limit_share = share}};

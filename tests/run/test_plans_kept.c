@@ -1,5 +1,5 @@
-/* test_plans_kept.c: plans from one device to the next through a folder: the second starts on the plan, one that is not for
- * it is refused in a line, and whatever is wrong with files does the program no harm. */
+/* test_plans_kept.c: plans from one device to the next through a folder: the second starts on the plan, one that is
+ * not for it is refused in a line, and whatever is wrong with files does the program no harm. */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
-/* test_refine.c: other plans are tried on the program itself, and the fastest stays. On virtual time, so that how long an
- * iteration takes is known to the nanosecond. */
+/* test_refine.c: other plans are tried on the program itself, and the fastest stays. On virtual time, so that how long
+ * an iteration takes is known to the nanosecond. */
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>

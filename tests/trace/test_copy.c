@@ -38,8 +38,8 @@ static void test_small(void **state)
         "neap-trace 1\nexec alone 5 6\n", /* no blocks at all */
         "neap-trace 1\nmeta step_ms=3 device=sim empty= step_ms=4\n",
         "neap-trace 1\niteration\nmalloc 1 10\niteration\niteration\nfree 1\niteration\n", /* marks after the end */
-        "neap-trace 1\nlive 9 1\nlive 3 2\nmalloc 18446744073709551615 4\nexec k 1 2 r9 w3 x18446744073709551615\nfree "
-        "3\n",
+        "neap-trace 1\nlive 9 1\nlive 3 2\nmalloc 18446744073709551615 4\nexec k 1 2 r9 w3 x18446744073709551615\n",
+        "neap-trace 1\nlive 3 2\nexec k 1 2 x3\nfree 3\n",
         "neap-trace 1\nmalloc 4 4\nexec k 5 6 w4\nexec other 7 8\nexec k 9 1 x4\n",
     };
     (void)state;
