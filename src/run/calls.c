@@ -13,33 +13,34 @@ uint64_t neap_block_bytes(const neap_block *block)
     return block->bytes;
 }
 
-void *neap_stream_native(neap_device *m, unsigned stream)
+void *neap_stream_native(neap_device *device, unsigned stream)
 {
-    bool is_there = stream < m->device->n_streams && m->device->api->native;
-    return is_there ? m->device->api->native(m->device, stream) : NULL;
+    bool is_there = stream < device->device->n_streams && device->device->api->native;
+    return is_there ? device->device->api->native(device->device, stream) : NULL;
 }
 
-neap_status neap_stream_wait(neap_device *m, unsigned stream, unsigned other)
+neap_status neap_stream_wait(neap_device *device, unsigned stream, unsigned other)
 {
     neap_status status;
     np_device_fail_clear();
-    if (stream >= m->device->n_streams || other >= m->device->n_streams) {
-        return np_device_fail(NEAP_BAD_ARGUMENT, "the device has %u streams", m->device->n_streams);
+    if (stream >= device->device->n_streams || other >= device->device->n_streams) {
+        return np_device_fail(NEAP_BAD_ARGUMENT, "the device has %u streams", device->device->n_streams);
     }
-    (void)pthread_mutex_lock(&m->lock);
+    (void)pthread_mutex_lock(&device->lock);
     status = stream == other ? NEAP_OK
-                             : m->device->api->wait(m->device, stream, other, m->device->api->mark(m->device, other));
-    (void)pthread_mutex_unlock(&m->lock);
+                             : device->device->api->wait(device->device, stream, other,
+                                                         device->device->api->mark(device->device, other));
+    (void)pthread_mutex_unlock(&device->lock);
     return status == NEAP_OK ? NEAP_OK : np_device_fail(status, "%s", neap_status_message(status));
 }
 
-neap_status neap_sync(neap_device *m)
+neap_status neap_sync(neap_device *device)
 {
     neap_status status;
     np_device_fail_clear();
-    (void)pthread_mutex_lock(&m->lock);
-    status = np_drain(m);
-    (void)pthread_mutex_unlock(&m->lock);
+    (void)pthread_mutex_lock(&device->lock);
+    status = np_drain(device);
+    (void)pthread_mutex_unlock(&device->lock);
     return status == NEAP_OK ? NEAP_OK : np_device_fail(status, "%s", neap_status_message(status));
 }
 
@@ -69,23 +70,23 @@ static neap_status copy_host(neap_device *m, const char *name, const neap_block 
     return status == NEAP_OK ? NEAP_OK : np_device_fail(status, "%s: %s", name, neap_status_message(status));
 }
 
-neap_status neap_write(neap_device *m, neap_block *block, uint64_t offset, const void *from, uint64_t bytes)
+neap_status neap_write(neap_device *device, neap_block *block, uint64_t offset, const void *from, uint64_t bytes)
 {
     bool is_whole = offset == 0 && bytes == block->bytes;
     neap_status status = check_bounds(block, offset, bytes);
     if (status == NEAP_OK) {
         np_host_copy copy = {.to = block->address + offset, .from = from, .bytes = bytes};
-        status = copy_host(m, "neap.write", block, is_whole ? NEAP_ACCESS_WRITE : NEAP_ACCESS_UNKNOWN, &copy);
+        status = copy_host(device, "neap.write", block, is_whole ? NEAP_ACCESS_WRITE : NEAP_ACCESS_UNKNOWN, &copy);
     }
     return status;
 }
 
-neap_status neap_read(neap_device *m, const neap_block *block, uint64_t offset, void *to, uint64_t bytes)
+neap_status neap_read(neap_device *device, const neap_block *block, uint64_t offset, void *to, uint64_t bytes)
 {
     neap_status status = check_bounds(block, offset, bytes);
     if (status == NEAP_OK) {
         np_host_copy copy = {.to = to, .from = block->address + offset, .bytes = bytes};
-        status = copy_host(m, "neap.read", block, NEAP_ACCESS_READ, &copy);
+        status = copy_host(device, "neap.read", block, NEAP_ACCESS_READ, &copy);
     }
     return status;
 }

@@ -42,16 +42,16 @@ static neap_status malloc_locked(neap_device *m, uint64_t bytes, neap_block **bl
     return status;
 }
 
-neap_status neap_malloc(neap_device *m, uint64_t bytes, neap_block **block)
+neap_status neap_malloc(neap_device *device, uint64_t bytes, neap_block **block)
 {
     neap_status status;
     np_device_fail_clear();
     if (bytes == 0) {
         return np_device_fail(NEAP_BAD_ARGUMENT, "a block has one byte at the least");
     }
-    (void)pthread_mutex_lock(&m->lock);
-    status = malloc_locked(m, bytes, block);
-    (void)pthread_mutex_unlock(&m->lock);
+    (void)pthread_mutex_lock(&device->lock);
+    status = malloc_locked(device, bytes, block);
+    (void)pthread_mutex_unlock(&device->lock);
     return status;
 }
 
@@ -76,16 +76,16 @@ static neap_status free_locked(neap_device *m, neap_block *block)
     return status;
 }
 
-neap_status neap_free(neap_device *m, neap_block *block)
+neap_status neap_free(neap_device *device, neap_block *block)
 {
     neap_status status;
     np_device_fail_clear();
     if (!block) {
         return NEAP_OK;
     }
-    (void)pthread_mutex_lock(&m->lock);
-    status = free_locked(m, block);
-    (void)pthread_mutex_unlock(&m->lock);
+    (void)pthread_mutex_lock(&device->lock);
+    status = free_locked(device, block);
+    (void)pthread_mutex_unlock(&device->lock);
     return status;
 }
 
@@ -162,26 +162,26 @@ static bool is_one_word(const char *name)
     return true;
 }
 
-neap_status neap_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses)
+neap_status neap_exec(neap_device *device, const neap_work *work, const neap_use *uses, size_t n_uses)
 {
     neap_status status;
     np_device_fail_clear();
-    if (!is_one_word(work->name) || work->stream >= m->device->n_streams || work->arg_bytes > NEAP_ARG_MAX ||
+    if (!is_one_word(work->name) || work->stream >= device->device->n_streams || work->arg_bytes > NEAP_ARG_MAX ||
         n_uses > UINT16_MAX) {
         return np_device_fail(
             NEAP_BAD_ARGUMENT,
             "work has a name of one word, one of %u streams, %d bytes of arguments and %d uses at most",
-            m->device->n_streams, NEAP_ARG_MAX, UINT16_MAX);
+            device->device->n_streams, NEAP_ARG_MAX, UINT16_MAX);
     }
-    (void)pthread_mutex_lock(&m->lock);
+    (void)pthread_mutex_lock(&device->lock);
     status = NEAP_OK;
-    if (has_twins(m, uses, n_uses)) {
-        status = merge_twins(m, uses, n_uses);
-        uses = m->uses.items;
-        n_uses = m->uses.n;
+    if (has_twins(device, uses, n_uses)) {
+        status = merge_twins(device, uses, n_uses);
+        uses = device->uses.items;
+        n_uses = device->uses.n;
     }
-    status = status == NEAP_OK ? exec_locked(m, work, uses, n_uses)
+    status = status == NEAP_OK ? exec_locked(device, work, uses, n_uses)
                                : np_device_fail(status, "%s", neap_status_message(status));
-    (void)pthread_mutex_unlock(&m->lock);
+    (void)pthread_mutex_unlock(&device->lock);
     return status;
 }

@@ -26,7 +26,7 @@ void np_plans_load(neap_device *m)
     size_t n = 0;
     neap_status status;
     if (!m->options.plan_cache) {
-        m->options.plan_cache = getenv("NEAP_PLAN_CACHE");
+        m->options.plan_cache = getenv("NEAP_PLAN_CACHE"); /* NOLINT(concurrency-mt-unsafe): nothing here sets it */
     }
     if (!m->options.plan_cache || !*m->options.plan_cache) {
         m->options.plan_cache = NULL;

@@ -49,7 +49,7 @@ neap_status np_manager_open(np_device *device, const neap_device_options *option
         m = np_memory_alloc_zero(memory, 1, sizeof *m);
         status = m ? np_learner_init(&m->learner) : np_fail_memory(error);
     }
-    if (status == NEAP_OK && pthread_mutex_init(&m->lock, NULL) != 0) {
+    if (m && status == NEAP_OK && pthread_mutex_init(&m->lock, NULL) != 0) {
         np_learner_free(&m->learner);
         status = np_fail_memory(error);
     }
@@ -99,37 +99,37 @@ bool np_is_plain(const neap_device *m)
     return m->options.mode == NEAP_MODE_PLAIN && strcmp(m->device->kind, "cpu") == 0;
 }
 
-void neap_close(neap_device *m)
+void neap_close(neap_device *device)
 {
-    if (!m) {
+    if (!device) {
         return;
     }
-    np_learner_free(&m->learner);
-    (void)np_drain(m);
-    if (m->state == NEAP_STATE_RUN) {
-        np_settle(m);
+    np_learner_free(&device->learner);
+    (void)np_drain(device);
+    if (device->state == NEAP_STATE_RUN) {
+        np_settle(device);
     }
-    while (m->live) {
-        np_free_off_plan(m, m->live);
+    while (device->live) {
+        np_free_off_plan(device, device->live);
     }
 
-    np_refine_free(m);
-    np_plans_save(m);
-    for (size_t i = 0; i < m->patterns.n; i++) {
-        np_pattern_drop(m, m->patterns.items[i]);
+    np_refine_free(device);
+    np_plans_save(device);
+    for (size_t i = 0; i < device->patterns.n; i++) {
+        np_pattern_drop(device, device->patterns.items[i]);
     }
-    np_array_free(m->memory, &m->patterns);
-    np_array_free(m->memory, &m->unknown);
-    np_array_free(m->memory, &m->touches);
-    np_array_free(m->memory, &m->uses);
-    np_spares_dissolve(m);
-    np_array_free(m->memory, &m->spares);
-    np_view_free(&m->pages, &m->arena, NP_UNCOUNTED);
-    np_small_free(&m->small);
-    np_host_free(&m->host);
-    np_recorder_free(&m->recorder);
-    np_pages_free(&m->pages);
-    m->device->api->free(m->device);
-    (void)pthread_mutex_destroy(&m->lock);
-    np_memory_free(m->memory, m, 1, sizeof *m);
+    np_array_free(device->memory, &device->patterns);
+    np_array_free(device->memory, &device->unknown);
+    np_array_free(device->memory, &device->touches);
+    np_array_free(device->memory, &device->uses);
+    np_spares_dissolve(device);
+    np_array_free(device->memory, &device->spares);
+    np_view_free(&device->pages, &device->arena, NP_UNCOUNTED);
+    np_small_free(&device->small);
+    np_host_free(&device->host);
+    np_recorder_free(&device->recorder);
+    np_pages_free(&device->pages);
+    device->device->api->free(device->device);
+    (void)pthread_mutex_destroy(&device->lock);
+    np_memory_free(device->memory, device, 1, sizeof *device);
 }

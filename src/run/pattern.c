@@ -205,16 +205,20 @@ double np_pattern_lap_ns(const np_pattern *pattern)
 {
     double sum = 0;
     double sorted[64];
+    size_t first;
+    size_t n_middle;
     size_t n = pattern->laps_ns.n < 64 ? pattern->laps_ns.n : 64;
     if (n < 3) {
         return NAN;
     }
     memcpy(sorted, pattern->laps_ns.items, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, compare_doubles);
-    for (size_t i = n / 4; i < n - n / 4; i++) {
+    first = n / 4;
+    n_middle = n - 2 * first;
+    for (size_t i = first; i < first + n_middle; i++) {
         sum += sorted[i];
     }
-    return sum / (double)(n - 2 * (n / 4));
+    return sum / (double)n_middle;
 }
 
 bool np_pattern_is_valid(const np_pattern *pattern)

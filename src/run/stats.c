@@ -15,35 +15,35 @@ const char *neap_state_name(neap_state state)
     return (unsigned)state < sizeof names / sizeof *names ? names[state] : "unknown";
 }
 
-void neap_get_stats(neap_device *m, neap_stats *stats)
+void neap_get_stats(neap_device *device, neap_stats *stats)
 {
-    uint64_t page = m->device->page_bytes;
+    uint64_t page = device->device->page_bytes;
     double lap;
-    (void)pthread_mutex_lock(&m->lock);
-    *stats = m->stats;
-    stats->state = m->state;
-    stats->limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * page;
-    stats->held = m->pages.n_held * page;
-    stats->peak_held = m->pages.peak_held * page;
-    stats->footprint = m->pattern ? m->pages.recent_peak * page : 0;
-    if (np_is_plain(m)) {
-        stats->held = m->plain_bytes;
-        stats->peak_held = m->peak_plain_bytes;
+    (void)pthread_mutex_lock(&device->lock);
+    *stats = device->stats;
+    stats->state = device->state;
+    stats->limit = device->limit_pages == UINT32_MAX ? 0 : device->limit_pages * page;
+    stats->held = device->pages.n_held * page;
+    stats->peak_held = device->pages.peak_held * page;
+    stats->footprint = device->pattern ? device->pages.recent_peak * page : 0;
+    if (np_is_plain(device)) {
+        stats->held = device->plain_bytes;
+        stats->peak_held = device->peak_plain_bytes;
     }
-    stats->host_bytes = m->host.held_bytes;
-    stats->n_patterns = m->patterns.n;
+    stats->host_bytes = device->host.held_bytes;
+    stats->n_patterns = device->patterns.n;
     stats->overhead = NAN;
-    if (m->pattern) {
-        np_follow_note_laps(m);
-        stats->peak_load = m->pattern->program.peak_load;
-        stats->planned_footprint = m->pattern->program.footprint;
-        stats->plan_overhead = m->pattern->program.overhead;
-        stats->iteration_ns = m->pattern->program.period_ns;
-        stats->metadata_bytes = np_pattern_metadata_bytes(m->pattern) / m->pattern->program.events.n;
-        lap = np_pattern_lap_ns(m->pattern);
-        stats->overhead = lap / m->pattern->program.period_ns - 1;
+    if (device->pattern) {
+        np_follow_note_laps(device);
+        stats->peak_load = device->pattern->program.peak_load;
+        stats->planned_footprint = device->pattern->program.footprint;
+        stats->plan_overhead = device->pattern->program.overhead;
+        stats->iteration_ns = device->pattern->program.period_ns;
+        stats->metadata_bytes = np_pattern_metadata_bytes(device->pattern) / device->pattern->program.events.n;
+        lap = np_pattern_lap_ns(device->pattern);
+        stats->overhead = lap / device->pattern->program.period_ns - 1;
     }
-    (void)pthread_mutex_unlock(&m->lock);
+    (void)pthread_mutex_unlock(&device->lock);
 }
 
 /* What is recorded now, or else what the plan at hand was made from. */
@@ -56,18 +56,18 @@ static const neap_trace *trace_at_hand(const neap_device *m)
     return m->recorder.trace;
 }
 
-neap_status neap_device_trace(neap_device *m, const neap_memory *memory, neap_error *error, neap_trace **trace)
+neap_status neap_device_trace(neap_device *device, const neap_memory *memory, neap_error *error, neap_trace **trace)
 {
     const neap_trace *from;
     neap_status status;
-    (void)pthread_mutex_lock(&m->lock);
-    status = np_drain(m);
+    (void)pthread_mutex_lock(&device->lock);
+    status = np_drain(device);
     if (status == NEAP_OK) {
-        np_recorder_fill_times(&m->recorder);
-        from = trace_at_hand(m);
+        np_recorder_fill_times(&device->recorder);
+        from = trace_at_hand(device);
         status = from ? np_trace_copy(from, np_memory_or_default(memory), trace) : NEAP_NO_PERIOD;
     }
-    (void)pthread_mutex_unlock(&m->lock);
+    (void)pthread_mutex_unlock(&device->lock);
     return status == NEAP_OK
                ? NEAP_OK
                : np_fail(error, status, "%s",

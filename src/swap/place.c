@@ -32,8 +32,12 @@ neap_status np_layout_copy(const np_layout *layout, np_layout *copy)
     }
     made.placed.n = layout->placed.n;
     made.left.n = layout->left.n;
-    memcpy(made.placed.items, layout->placed.items, layout->placed.n * sizeof *made.placed.items);
-    memcpy(made.left.items, layout->left.items, layout->left.n * sizeof *made.left.items);
+    if (made.placed.items && made.placed.n > 0) {
+        memcpy(made.placed.items, layout->placed.items, layout->placed.n * sizeof *made.placed.items);
+    }
+    if (made.left.items && made.left.n > 0) {
+        memcpy(made.left.items, layout->left.items, layout->left.n * sizeof *made.left.items);
+    }
     *copy = made;
     return NEAP_OK;
 }
