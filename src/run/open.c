@@ -53,7 +53,7 @@ neap_status np_manager_open(np_device *device, const neap_device_options *option
         np_learner_free(&m->learner);
         status = np_fail_memory(error);
     }
-    if (status != NEAP_OK) {
+    if (!m || status != NEAP_OK) {
         np_memory_free(memory, m, 1, sizeof *m);
         device->api->free(device);
         return status;
