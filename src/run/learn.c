@@ -319,6 +319,19 @@ static neap_status keep_execs(study *s)
     return status;
 }
 
+/* Off the plan blocks leave and return page by page. */
+static bool has_whole_pages(const np_lesson *lesson)
+{
+    for (size_t i = 0; i < lesson->program.swaps.n; i++) {
+        const np_program_swap *swap = &lesson->program.swaps.items[i];
+        bool is_end = swap->end >= lesson->program.lives.items[swap->life].bytes;
+        if (swap->begin % lesson->page_bytes != 0 || (swap->end % lesson->page_bytes != 0 && !is_end)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static neap_status make_program(study *s)
 {
     np_lesson *lesson = s->lesson;
@@ -327,7 +340,8 @@ static neap_status make_program(study *s)
     if (status != NEAP_OK) {
         return status;
     }
-    status = np_program_check(&lesson->program, &lesson->error);
+    status = has_whole_pages(lesson) ? np_program_check(&lesson->program, &lesson->error)
+                                     : np_fail(&lesson->error, NEAP_INTERNAL, "a swap is not of whole pages");
     if (status == NEAP_OK && lesson->program.swaps.n > 0) {
         double period_ns = 0;
         status =

@@ -56,7 +56,42 @@ static int compare_pieces(const void *left, const void *right)
     return compare_u32(a->begin, b->begin);
 }
 
-/* In each gap the parts are stacked from the block's first byte on, so that the same bytes leave in all gaps. */
+/* In each gap parts of whole pages are stacked from the block's first byte on, so that the same bytes leave in all gaps. One
+ * that is not of whole pages must be the block's end, which is not either: then every part begins at a page. One that
+ * cannot be does not leave: a page that is half away could not be left alone when a program leaves its plan. */
+static void stack_parts(np_place_problem *p)
+{
+    uint64_t page = p->options->page;
+    uint64_t top = 0;     /* of what is stacked in the gap at hand, */
+    uint64_t ceiling = 0; /* and where its end part begins */
+    uint32_t gap = UINT32_MAX;
+    uint32_t n_kept = 0;
+    for (uint32_t i = 0; i < p->n_parts; i++) {
+        np_absent_part part = p->parts[i];
+        uint64_t bytes = p->timeline->blocks.items[part.block].bytes;
+        uint64_t size = part.end;
+        if (part.gap != gap) {
+            gap = part.gap;
+            top = 0;
+            ceiling = bytes;
+        }
+        if (!part.odd) {
+            part.begin = top;
+            top += size;
+        } else if (ceiling == bytes && size % page == bytes % page && bytes - size >= top) {
+            part.begin = ceiling = bytes - size;
+        } else if (!p->options->held) {
+            part.begin = top;
+            top += size;
+        } else {
+            continue;
+        }
+        part.end = part.begin + size;
+        p->parts[n_kept++] = part;
+    }
+    p->n_parts = n_kept;
+}
+
 static void collect_parts(np_place_problem *p, const np_simulator *simulator, const np_swap *swaps, uint32_t n_swaps)
 {
     for (uint32_t i = 0; i < n_swaps; i++) {
@@ -70,13 +105,10 @@ static void collect_parts(np_place_problem *p, const np_simulator *simulator, co
             p->parts[p->n_parts++] = part;
         }
     }
-    qsort(p->parts, p->n_parts, sizeof *p->parts, compare_parts);
-    for (uint32_t i = 1; i < p->n_parts; i++) {
-        if (p->parts[i].gap == p->parts[i - 1].gap) {
-            p->parts[i].begin = p->parts[i - 1].end;
-            p->parts[i].end += p->parts[i].begin;
-        }
+    if (p->n_parts > 0) {
+        qsort(p->parts, p->n_parts, sizeof *p->parts, compare_parts);
     }
+    stack_parts(p);
 }
 
 /* Small enough to fit in anywhere, large enough to stay few. */
@@ -128,13 +160,15 @@ static bool find_hole(const np_place_problem *p, const stay *block, uint32_t *i,
     uint32_t shift = p->timeline->gaps.items[gap].from < block->first_exec ? p->timeline->n_execs : 0;
     uint64_t covered = 0;
     for (; *i < block->n_parts && parts[*i].gap == gap; (*i)++) {
-        covered = parts[*i].end;
         if (parts[*i].begin < past && at < parts[*i].end) {
+            uint64_t first = parts[*i].begin > at ? parts[*i].begin : at;
+            uint64_t last = parts[*i].end < past ? parts[*i].end : past;
+            covered += last - first;
             from = parts[*i].from > from ? parts[*i].from : from;
             to = parts[*i].to < to ? parts[*i].to : to;
         }
     }
-    if (covered < past || from >= to) {
+    if (covered < past - at || from >= to) {
         return false;
     }
     from += shift; /* gaps after the period's end are numbered from its start */
@@ -207,6 +241,9 @@ static neap_status add_stay(np_place_problem *p, const stay *block)
         uint64_t end;
         if (np_round_up(block->parts[i].end, grain, &end) && end < block->bytes) {
             p->cuts[n_cuts++] = end;
+        }
+        if (block->parts[i].begin % grain == 0) {
+            p->cuts[n_cuts++] = block->parts[i].begin;
         }
     }
     p->cuts[n_cuts++] = block->bytes;
@@ -334,7 +371,7 @@ neap_status np_place_problem_make(const np_timeline *timeline, const np_simulato
     p.round = options->held ? timeline->period->length : timeline->n_execs;
     np_problem_init(&p.problem, memory, timeline->alignment, p.round);
     p.parts = np_memory_alloc(memory, p.capacity, sizeof *p.parts);
-    p.cuts = np_memory_alloc(memory, p.capacity, sizeof *p.cuts);
+    p.cuts = np_memory_alloc(memory, 2 * p.capacity, sizeof *p.cuts);
     p.pieces = np_memory_alloc(memory, 2 * p.capacity, sizeof *p.pieces);
     status = p.parts && p.cuts && p.pieces ? NEAP_OK : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
@@ -356,6 +393,6 @@ void np_place_problem_free(np_place_problem *problem)
     np_problem_free(&problem->problem);
     np_array_free(memory, &problem->placed);
     np_memory_free(memory, problem->parts, problem->capacity, sizeof *problem->parts);
-    np_memory_free(memory, problem->cuts, problem->capacity, sizeof *problem->cuts);
+    np_memory_free(memory, problem->cuts, 2 * problem->capacity, sizeof *problem->cuts);
     np_memory_free(memory, problem->pieces, 2 * problem->capacity, sizeof *problem->pieces);
 }
