@@ -75,16 +75,13 @@ static void stack_parts(np_place_problem *p)
             top = 0;
             ceiling = bytes;
         }
-        if (!part.odd) {
-            part.begin = top;
-            top += size;
-        } else if (ceiling == bytes && size % page == bytes % page && bytes - size >= top) {
+        if (part.odd && ceiling == bytes && size % page == bytes % page && bytes - size >= top) {
             part.begin = ceiling = bytes - size;
-        } else if (!p->options->held) {
+        } else if (part.odd && p->options->held) {
+            continue;
+        } else {
             part.begin = top;
             top += size;
-        } else {
-            continue;
         }
         part.end = part.begin + size;
         p->parts[n_kept++] = part;
