@@ -72,9 +72,7 @@ static const char *choice_name(const void *list, size_t i)
 
 /* ---- parsing ---- */
 
-static bool wrong(const verb *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static bool wrong(const verb *v, const char *format, ...)
+bool options_wrong(const verb *v, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -95,9 +93,9 @@ static bool parse_choice(const verb *v, const option *o, const char *text, unsig
     }
     const char *nearest = options_nearest(text, choice_name, o->choices);
     if (nearest) {
-        return wrong(v, "--%s has no '%s'; did you mean '%s'?", o->name, text, nearest);
+        return options_wrong(v, "--%s has no '%s'; did you mean '%s'?", o->name, text, nearest);
     }
-    return wrong(v, "--%s has no '%s'; it takes %s", o->name, text, o->value);
+    return options_wrong(v, "--%s has no '%s'; it takes %s", o->name, text, o->value);
 }
 
 static bool parse_number(const verb *v, const option *o, const char *text, uint64_t *number)
@@ -105,11 +103,11 @@ static bool parse_number(const verb *v, const option *o, const char *text, uint6
     uint64_t value;
     bool is_size = o->kind == OPTION_SIZE;
     if (!(is_size ? units_parse_size(text, &value) : units_parse_uint(text, &value))) {
-        return wrong(v, "--%s takes %s, not '%s'", o->name,
-                     is_size ? "a size such as 1048576, 512MiB or 2GB" : "a whole number", text);
+        return options_wrong(v, "--%s takes %s, not '%s'", o->name,
+                             is_size ? "a size such as 1048576, 512MiB or 2GB" : "a whole number", text);
     }
     if (value < o->least) {
-        return wrong(v, "--%s must be at least %llu, not '%s'", o->name, (unsigned long long)o->least, text);
+        return options_wrong(v, "--%s must be at least %llu, not '%s'", o->name, (unsigned long long)o->least, text);
     }
     *number = value;
     return true;
@@ -124,12 +122,12 @@ static bool parse_value(const verb *v, const option *o, const char *text, void *
         return true;
     case OPTION_TEXT:
         if (!*text) {
-            return wrong(v, "--%s needs a %s that is not empty", o->name, o->value);
+            return options_wrong(v, "--%s needs a %s that is not empty", o->name, o->value);
         }
         *(const char **)target = text;
         return true;
     case OPTION_SECONDS:
-        return units_parse_seconds(text, target) || wrong(v, "--%s takes seconds, not '%s'", o->name, text);
+        return units_parse_seconds(text, target) || options_wrong(v, "--%s takes seconds, not '%s'", o->name, text);
     case OPTION_CHOICE:
         return parse_choice(v, o, text, target);
     case OPTION_UINT:
@@ -160,9 +158,9 @@ static bool unknown_option(const verb *v, const char *given)
     const char *nearest = options_nearest(bare, option_name, v);
     int n_given = (int)strcspn(given, "=");
     if (nearest) {
-        return wrong(v, "unknown option '%.*s'; did you mean '--%s'?", n_given, given, nearest);
+        return options_wrong(v, "unknown option '%.*s'; did you mean '--%s'?", n_given, given, nearest);
     }
-    return wrong(v, "unknown option '%.*s'", n_given, given);
+    return options_wrong(v, "unknown option '%.*s'", n_given, given);
 }
 
 /* The option at args[*at], with its value; *at is left on the last argument used. */
@@ -180,12 +178,12 @@ static bool parse_option(const verb *v, int n_args, char **args, int *at, void *
     }
     const char *value = given[2 + n_name] == '=' ? given + 2 + n_name + 1 : NULL;
     if (o->kind == OPTION_FLAG) {
-        return value ? wrong(v, "--%s takes no value", o->name) : parse_value(v, o, "", parsed);
+        return value ? options_wrong(v, "--%s takes no value", o->name) : parse_value(v, o, "", parsed);
     }
     if (!value && *at + 1 < n_args) {
         value = args[++*at];
     }
-    return value ? parse_value(v, o, value, parsed) : wrong(v, "--%s needs a value: %s", o->name, o->value);
+    return value ? parse_value(v, o, value, parsed) : options_wrong(v, "--%s needs a value: %s", o->name, o->value);
 }
 
 static bool asks_for_help(int n_args, char **args)
@@ -217,13 +215,13 @@ bool options_parse(const verb *v, int n_args, char **args, common_args *parsed)
                 return false;
             }
         } else if (parsed->operand) {
-            return wrong(v, "one %s at a time: '%s' is too many", v->operand, args[i]);
+            return options_wrong(v, "one %s at a time: '%s' is too many", v->operand, args[i]);
         } else {
             parsed->operand = args[i];
         }
     }
     if (!parsed->operand && v->operand[0] != '[') {
-        return wrong(v, "no %s was given", v->operand);
+        return options_wrong(v, "no %s was given", v->operand);
     }
     return true;
 }

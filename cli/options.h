@@ -59,6 +59,9 @@ typedef struct common_args {
  * arguments are wrong; --help anywhere makes everything else right. */
 bool options_parse(const verb *v, int n_args, char **args, common_args *parsed);
 
+/* One line on stderr about arguments that are wrong, and where to read more. False. */
+bool options_wrong(const verb *v, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 void options_help(const verb *v, bool as_json);
 
 /* One verb as a JSON object, for `neap help --json`. */

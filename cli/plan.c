@@ -126,15 +126,6 @@ static int print_no_plan(const char *path, const plan_args *args, neap_status st
 
 /* ---- for people ---- */
 
-static void row_of_bytes(table *t, term_style style, const char *name, uint64_t bytes, const char *note)
-{
-    char rounded[UNITS_CHARS];
-    char exact[UNITS_CHARS + 8];
-    char count[UNITS_CHARS];
-    (void)snprintf(exact, sizeof exact, "%s bytes", units_count(bytes, count));
-    TABLE_ROW(t, style, name, units_bytes(bytes, rounded), exact, note);
-}
-
 static void print_summary(const neap_plan_summary *summary)
 {
     char text[UNITS_CHARS];
@@ -148,11 +139,11 @@ static void print_summary(const neap_plan_summary *summary)
         TABLE_ROW(&t, TERM_PLAIN, "round", units_count(summary->n_periods, text), "periods", note);
     }
     TABLE_ROW(&t, TERM_PLAIN, "buffers", units_count(summary->n_buffers, text), "", "");
-    row_of_bytes(&t, TERM_PLAIN, "peak load", summary->load, "bytes alive at once");
+    table_row_of_bytes(&t, TERM_PLAIN, "peak load", summary->load, "bytes alive at once");
     if (summary->bound != summary->load) {
-        row_of_bytes(&t, TERM_PLAIN, "bound", summary->bound, "proven: no placement is lower");
+        table_row_of_bytes(&t, TERM_PLAIN, "bound", summary->bound, "proven: no placement is lower");
     }
-    row_of_bytes(&t, TERM_BOLD, "footprint", summary->footprint, "what the device holds with this plan");
+    table_row_of_bytes(&t, TERM_BOLD, "footprint", summary->footprint, "what the device holds with this plan");
     (void)snprintf(text, sizeof text, "%.4f", summary->ratio);
     if (summary->optimal) {
         (void)snprintf(note, sizeof note, "proven optimal: the footprint is the bound");

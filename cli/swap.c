@@ -6,7 +6,6 @@
 #include "swap.h"
 
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,19 +46,6 @@ static const neap_swap_method methods[] = {NEAP_SWAP_SEARCH, NEAP_SWAP_BO,   NEA
 
 /* ---- from arguments to a request ---- */
 
-static bool wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static bool wrong(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    (void)fputs("neap swap: ", stderr);
-    (void)vfprintf(stderr, format, args);
-    (void)fputs(" (see neap swap --help)\n", stderr);
-    va_end(args);
-    return false;
-}
-
 /* What the one option asks for, the other would make void. */
 static bool agrees(const swap_args *args)
 {
@@ -72,23 +58,25 @@ static bool agrees(const swap_args *args)
         {args->list != NULL, "list"},         {args->n_largest != NO_NUMBER, "largest"},
     };
     if (args->limit && args->zero_overhead) {
-        return wrong("--limit and --zero-overhead are two questions; ask one at a time");
+        return options_wrong(&verb_swap, "--limit and --zero-overhead are two questions; ask one at a time");
     }
     for (size_t i = 0; args->sweep && i < sizeof not_with_sweep / sizeof not_with_sweep[0]; i++) {
         if (not_with_sweep[i].is_given) {
-            return wrong("--%s does not go with --sweep, which tries every limit and method", not_with_sweep[i].name);
+            return options_wrong(&verb_swap, "--%s does not go with --sweep, which tries every limit and method",
+                                 not_with_sweep[i].name);
         }
     }
     if (!args->sweep && !args->limit && args->method != NO_METHOD && methods[args->method] != NEAP_SWAP_SEARCH) {
-        return wrong("--method %s goes with --limit; the lowest limit is found by search", method_names[args->method]);
+        return options_wrong(&verb_swap, "--method %s goes with --limit; the lowest limit is found by search",
+                             method_names[args->method]);
     }
     if (!args->sweep && (args->svg || args->n_steps)) {
-        return wrong("--%s goes with --sweep", args->svg ? "svg" : "steps");
+        return options_wrong(&verb_swap, "--%s goes with --sweep", args->svg ? "svg" : "steps");
     }
     if (args->n_steps > STEPS_MAX) {
-        return wrong("--steps must be at most %d", STEPS_MAX);
+        return options_wrong(&verb_swap, "--steps must be at most %d", STEPS_MAX);
     }
-    return args->n_threads <= 1024 || wrong("--threads must be at most 1024");
+    return args->n_threads <= 1024 || options_wrong(&verb_swap, "--threads must be at most 1024");
 }
 
 static bool parse_limit(const swap_args *args, neap_swap_options *options)
@@ -100,15 +88,17 @@ static bool parse_limit(const swap_args *args, neap_swap_options *options)
     }
     if (units_parse_share(args->limit, &share)) {
         options->limit_share = share;
-        return (share > 0 && share <= 1) || wrong("--limit is above 0%% and at most 100%%, not '%s'", args->limit);
+        return (share > 0 && share <= 1) ||
+               options_wrong(&verb_swap, "--limit is above 0%% and at most 100%%, not '%s'", args->limit);
     }
     if (!units_parse_size(args->limit, &bytes)) {
-        return wrong("--limit takes a size such as 447MB or a share of the peak "
-                     "load such as 70%%, not '%s'",
-                     args->limit);
+        return options_wrong(&verb_swap,
+                             "--limit takes a size such as 447MB or a share of the peak "
+                             "load such as 70%%, not '%s'",
+                             args->limit);
     }
     options->limit = bytes;
-    return bytes > 0 || wrong("--limit must be above 0");
+    return bytes > 0 || options_wrong(&verb_swap, "--limit must be above 0");
 }
 
 static const char *known_link(const void *list, size_t i)
@@ -131,26 +121,27 @@ static bool parse_link(const swap_args *args, neap_link *link)
     }
     const char *nearest = options_nearest(text, known_link, NULL);
     if (nearest) {
-        return wrong("--link has no '%s'; did you mean '%s'?", text, nearest);
+        return options_wrong(&verb_swap, "--link has no '%s'; did you mean '%s'?", text, nearest);
     }
     char names[160] = "";
     size_t used = 0;
     for (size_t i = 0; neap_link_name(i) && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s, ", neap_link_name(i));
     }
-    return wrong("--link has no '%s'; it takes %sor speeds such as 50GB/s or 55/50GB/s", text, names);
+    return options_wrong(&verb_swap, "--link has no '%s'; it takes %sor speeds such as 50GB/s or 55/50GB/s", text,
+                         names);
 }
 
 static bool parse_numbers(const swap_args *args, neap_swap_options *options)
 {
     if (args->overhead && !units_parse_share(args->overhead, &options->overhead)) {
-        return wrong("--overhead takes a share such as 1%%, not '%s'", args->overhead);
+        return options_wrong(&verb_swap, "--overhead takes a share such as 1%%, not '%s'", args->overhead);
     }
     if (args->overhead && options->overhead <= 0) {
         options->overhead = 1e-9; /* none at all: 0 would be the default's */
     }
     if (args->slower && (!units_parse_ratio(args->slower, &options->slower) || !(options->slower > 0))) {
-        return wrong("--slower takes a number above 0 such as 7.5, not '%s'", args->slower);
+        return options_wrong(&verb_swap, "--slower takes a number above 0 such as 7.5, not '%s'", args->slower);
     }
     return true;
 }

@@ -143,37 +143,28 @@ int swap_print_no_plan(const swap_request *request, const neap_trace *trace, nea
 
 /* ---- for people ---- */
 
-static void row_of_bytes(table *t, term_style style, const char *name, uint64_t bytes, const char *note)
-{
-    char rounded[UNITS_CHARS];
-    char exact[UNITS_CHARS + 8];
-    char count[UNITS_CHARS];
-    (void)snprintf(exact, sizeof exact, "%s bytes", units_count(bytes, count));
-    TABLE_ROW(t, style, name, units_bytes(bytes, rounded), exact, note);
-}
-
 static void rows_of_sizes(table *t, const swap_request *request, const neap_trace *trace,
                           const neap_swap_summary *summary)
 {
     char note[256];
     char text[UNITS_CHARS];
     char other[UNITS_CHARS];
-    row_of_bytes(t, TERM_PLAIN, "peak load", summary->peak_load, "without swapping");
+    table_row_of_bytes(t, TERM_PLAIN, "peak load", summary->peak_load, "without swapping");
     if (!request->zero_overhead) {
         (void)snprintf(note, sizeof note, "%s of the peak load",
                        units_share(1 - reduction(summary, (double)summary->limit), text));
-        row_of_bytes(t, TERM_PLAIN, "limit", summary->limit, note);
+        table_row_of_bytes(t, TERM_PLAIN, "limit", summary->limit, note);
     }
     (void)snprintf(note, sizeof note, "what the device holds, every block returning to its place: %s less",
                    units_share(reduction(summary, (double)summary->footprint), text));
-    row_of_bytes(t, TERM_BOLD, "footprint", summary->footprint, note);
+    table_row_of_bytes(t, TERM_BOLD, "footprint", summary->footprint, note);
     if (summary->footprint_bound > summary->planned_peak) {
         (void)snprintf(note, sizeof note, "no placement of these swaps is lower");
-        row_of_bytes(t, TERM_PLAIN, "  at least", summary->footprint_bound, note);
+        table_row_of_bytes(t, TERM_PLAIN, "  at least", summary->footprint_bound, note);
     }
     (void)snprintf(note, sizeof note, "the most that is there at once: %s less",
                    units_share(reduction(summary, (double)summary->planned_peak), text));
-    row_of_bytes(t, TERM_PLAIN, "planned peak", summary->planned_peak, note);
+    table_row_of_bytes(t, TERM_PLAIN, "planned peak", summary->planned_peak, note);
     if (request->zero_overhead) {
         (void)snprintf(note, sizeof note,
                        "no plan within %s is below: %s less (%s if every direction "
@@ -181,12 +172,12 @@ static void rows_of_sizes(table *t, const swap_request *request, const neap_trac
                        units_share(request->options.overhead, text),
                        units_share(reduction(summary, summary->bound_peak), other),
                        units_share(reduction(summary, summary->bound_peak_any), (char[UNITS_CHARS]){0}));
-        row_of_bytes(t, TERM_PLAIN, "  bound", (uint64_t)summary->bound_peak, note);
+        table_row_of_bytes(t, TERM_PLAIN, "  bound", (uint64_t)summary->bound_peak, note);
     }
-    row_of_bytes(t, TERM_PLAIN, "load_min", summary->load_min, "with every candidate swapped once");
+    table_row_of_bytes(t, TERM_PLAIN, "load_min", summary->load_min, "with every candidate swapped once");
     (void)snprintf(note, sizeof note, "needed at once by exec %.60s (event %s)", exec_name(trace, summary->floor_event),
                    units_count(summary->floor_event, text));
-    row_of_bytes(t, TERM_PLAIN, "floor", summary->floor, note);
+    table_row_of_bytes(t, TERM_PLAIN, "floor", summary->floor, note);
 }
 
 static void rows_of_times(table *t, const swap_request *request, const neap_swap_summary *summary)

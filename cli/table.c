@@ -1,6 +1,8 @@
 /* table.c: rows are kept as copies until the widest cell of every column is known. */
 #include "table.h"
 
+#include "units.h"
+
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +62,15 @@ static void print_row(const table *t, size_t row, const size_t *widths, unsigned
         pad += free_columns + 2;
     }
     (void)fprintf(file, "%s\n", term_off(t->styles[row]));
+}
+
+void table_row_of_bytes(table *t, term_style style, const char *name, uint64_t bytes, const char *note)
+{
+    char rounded[UNITS_CHARS];
+    char exact[UNITS_CHARS + 8];
+    char count[UNITS_CHARS];
+    (void)snprintf(exact, sizeof exact, "%s bytes", units_count(bytes, count));
+    TABLE_ROW(t, style, name, units_bytes(bytes, rounded), exact, note);
 }
 
 void table_end(table *t, unsigned indent, FILE *file)

@@ -3,7 +3,6 @@
  * This file turns the arguments into a request and runs it; train_show.c prints what came out. */
 #include "train.h"
 
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,19 +31,6 @@ typedef struct train_args {
 
 /* ---- from arguments to a request ---- */
 
-static bool wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static bool wrong(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    (void)fputs("neap train: ", stderr);
-    (void)vfprintf(stderr, format, args);
-    (void)fputs(" (see neap train --help)\n", stderr);
-    va_end(args);
-    return false;
-}
-
 static const char *known_net(const void *list, size_t i)
 {
     (void)list;
@@ -62,20 +48,21 @@ static bool check_net(const char *net)
         used += used < sizeof names ? (size_t)snprintf(names + used, sizeof names - used, ", %s", nets_name(i)) : 0;
     }
     const char *nearest = options_nearest(net, known_net, NULL);
-    return nearest ? wrong("there is no net '%s'; did you mean '%s'?", net, nearest)
-                   : wrong("there is no net '%s'; there are %s", net, names + 2);
+    return nearest ? options_wrong(&verb_train, "there is no net '%s'; did you mean '%s'?", net, nearest)
+                   : options_wrong(&verb_train, "there is no net '%s'; there are %s", net, names + 2);
 }
 
 static bool parse_limit(const char *text, neap_device_options *options)
 {
     if (units_parse_share(text, &options->limit_share)) {
         return (options->limit_share > 0 && options->limit_share <= 1) ||
-               wrong("--limit is above 0%% and at most 100%%, not '%s'", text);
+               options_wrong(&verb_train, "--limit is above 0%% and at most 100%%, not '%s'", text);
     }
     if (!units_parse_size(text, &options->limit)) {
-        return wrong("--limit takes a size such as 127MB or a share of the peak load such as 60%%, not '%s'", text);
+        return options_wrong(
+            &verb_train, "--limit takes a size such as 127MB or a share of the peak load such as 60%%, not '%s'", text);
     }
-    return options->limit > 0 || wrong("--limit must be above 0");
+    return options->limit > 0 || options_wrong(&verb_train, "--limit must be above 0");
 }
 
 /* The log of a device, while the flag at `user` says that a network is being trained. */
@@ -101,10 +88,10 @@ static bool make_request(const train_args *args, train_request *request)
         .json = args->common.json,
     };
     if (args->batch > NETS_BATCH_MAX) {
-        return wrong("--batch must be at most %d", NETS_BATCH_MAX);
+        return options_wrong(&verb_train, "--batch must be at most %d", NETS_BATCH_MAX);
     }
     if (args->iters > ITERS_MAX) {
-        return wrong("--iters must be at most %d", ITERS_MAX);
+        return options_wrong(&verb_train, "--iters must be at most %d", ITERS_MAX);
     }
     return check_net(request->net) && (!args->limit || parse_limit(args->limit, &request->options));
 }

@@ -136,15 +136,6 @@ static void print_losses(const train_request *request, const train_result *resul
     (void)putchar('\n');
 }
 
-static void row_of_bytes(table *t, term_style style, const char *name, uint64_t bytes, const char *note)
-{
-    char rounded[UNITS_CHARS];
-    char exact[UNITS_CHARS + 8];
-    char count[UNITS_CHARS];
-    (void)snprintf(exact, sizeof exact, "%s bytes", units_count(bytes, count));
-    TABLE_ROW(t, style, name, units_bytes(bytes, rounded), exact, note);
-}
-
 static void rows_of_memory(table *t, const train_request *request, const neap_stats *stats)
 {
     char note[120] = "";
@@ -152,9 +143,10 @@ static void rows_of_memory(table *t, const train_request *request, const neap_st
     double share = request->options.limit_share;
     bool is_limited = request->options.limit > 0 || share > 0;
     if (stats->peak_load) {
-        row_of_bytes(t, TERM_PLAIN, "peak load", stats->peak_load, "alive at once in an iteration");
+        table_row_of_bytes(t, TERM_PLAIN, "peak load", stats->peak_load, "alive at once in an iteration");
     } else {
-        row_of_bytes(t, TERM_PLAIN, "peak load", stats->peak_live, "alive at once so far; no iteration was recognised");
+        table_row_of_bytes(t, TERM_PLAIN, "peak load", stats->peak_live,
+                           "alive at once so far; no iteration was recognised");
     }
     if (is_limited && stats->limit) {
         if (share > 0) {
@@ -162,13 +154,13 @@ static void rows_of_memory(table *t, const train_request *request, const neap_st
         } else if (stats->limit != request->options.limit) {
             (void)snprintf(note, sizeof note, "%s was asked for", units_bytes(request->options.limit, text));
         }
-        row_of_bytes(t, TERM_PLAIN, "limit", stats->limit, note);
+        table_row_of_bytes(t, TERM_PLAIN, "limit", stats->limit, note);
     } else {
         TABLE_ROW(t, TERM_PLAIN, "limit", is_limited ? "none yet" : "none", "",
                   is_limited ? "a share of the peak load holds from the first plan on" : "");
     }
-    row_of_bytes(t, TERM_BOLD, "footprint", train_footprint(stats),
-                 stats->footprint ? "the most that was held since the plan began" : "the most that was held");
+    table_row_of_bytes(t, TERM_BOLD, "footprint", train_footprint(stats),
+                       stats->footprint ? "the most that was held since the plan began" : "the most that was held");
     (void)snprintf(text, sizeof text, "%.4f", share_of(train_footprint(stats), stats->peak_load));
     TABLE_ROW(t, TERM_PLAIN, "ratio", stats->peak_load ? text : "not known", "", "footprint / peak load");
 }

@@ -58,7 +58,6 @@ struct neap_device {
     const char *exec_name;       /* its name, for messages */
     const neap_block *returning; /* the block that is being brought to the device */
     uint32_t limit_pages;        /* UINT32_MAX: none */
-    bool limit_was_raised;
     uint64_t next_id;
     np_recorder recorder;
 

@@ -159,7 +159,6 @@ static void raise_limit(neap_device *m, uint32_t n_pages)
            m->exec_name ? m->exec_name : "the program", (unsigned long long)n_pages * page,
            (unsigned long long)m->limit_pages * page);
     m->limit_pages = n_pages;
-    m->limit_was_raised = true;
 }
 
 /* New pages within the limit, then the arena's unused ones. */
