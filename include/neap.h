@@ -127,6 +127,21 @@ neap_status neap_trace_parse(const void *bytes, size_t n_bytes, const char *name
  * left behind under `path`. Traces from placement CSVs cannot be written where they carry fixed offsets. */
 neap_status neap_trace_write(const neap_trace *trace, const char *path, neap_error *error);
 
+/* Reads a memory snapshot of PyTorch (torch.cuda.memory._dump_snapshot, gzip'd or not; "-" is standard input): the
+ * allocations of one device, without execs, since a snapshot does not tell what used them. The pickle is read as data:
+ * nothing in it is imported or called. NEAP_ANY_DEVICE: the one with the most entries. The trace's meta "device" names
+ * it; "lost_entries", where there is any, counts entries whose other half was not recorded. */
+#define NEAP_ANY_DEVICE UINT32_MAX
+neap_status neap_trace_read_snapshot(const char *path, uint32_t device, const neap_memory *memory, neap_error *error,
+                                     neap_trace **trace);
+
+/* Takes the next bytes of what is written; false: it could not, and nothing more is put. */
+typedef bool neap_put(void *user, const void *bytes, size_t n_bytes);
+
+/* The trace as such a snapshot, for pytorch.org/memory_viz: what was allocated and freed when, every block at the lowest
+ * address that was free. Reading it back gives the same blocks and sizes, in order. NEAP_IO where `put` could not. */
+neap_status neap_trace_put_snapshot(const neap_trace *trace, neap_put *put, void *user, neap_error *error);
+
 void neap_trace_free(neap_trace *trace); /* NULL is allowed */
 
 /* Views into the trace, valid until it is freed. */
@@ -299,7 +314,32 @@ typedef struct neap_swap_entry {
     uint32_t used_after; /* and the exec that needs it back */
     double gap_ns;       /* from the end of the use before to the start of the use after, undisturbed */
     double copies_ns;    /* out and in together */
+    uint64_t at;         /* its first byte in the block; NEAP_NO_OFFSET: its memory is free in no exec all through */
+    double out_start_ns; /* copies as simulated, in ns from the begin of a period under the plan: starts lie in it, */
+    double out_end_ns;   /* ends may lie beyond. NaN: the host has these bytes, nothing is copied out */
+    double in_start_ns;
+    double in_end_ns;
 } neap_swap_entry;
+
+/* Bytes [at, at + bytes) of a block stand at `offset` of the device memory in the events [begin, end), counted from
+ * summary.begin. Under a plan of swaps a block needs memory from its first use to its last, but where it is away. What is
+ * there over the period's end has a stay before it and one after. No two stays share a byte at one time. */
+typedef struct neap_swap_stay {
+    uint32_t block; /* index into the trace's blocks */
+    uint32_t place; /* 0; 1, 2, ... for the further places of a block that lives longer than a period */
+    uint64_t at;
+    uint64_t bytes;
+    uint64_t offset;
+    uint32_t begin;
+    uint32_t end; /* at most summary.length */
+} neap_swap_stay;
+
+/* When an exec runs under the plan, waits for copies and memory included, in ns from the begin of a period. */
+typedef struct neap_swap_exec {
+    uint32_t event; /* of the trace */
+    double start_ns;
+    double end_ns;
+} neap_swap_exec;
 
 typedef struct neap_swap_summary {
     uint64_t limit;            /* asked for, or found */
@@ -310,6 +350,8 @@ typedef struct neap_swap_summary {
     uint64_t load_min;         /* the peak when every candidate gap is swapped */
     uint64_t floor;            /* the lowest limit under which the program can run at all */
     uint32_t floor_event;      /* event of the exec that needs it */
+    uint32_t begin;            /* event of the trace that is time 0 of the plan */
+    uint32_t length;           /* events of the period */
     double iteration_ns;       /* of a period, undisturbed */
     double overhead;           /* (period with the plan - without) / without */
     double bound_overhead;     /* no swap-only plan at this limit has less */
@@ -336,6 +378,8 @@ neap_status neap_swap_make(const neap_trace *trace, const neap_swap_options *opt
 void neap_swap_free(neap_swap_plan *plan);
 const neap_swap_summary *neap_swap_get_summary(const neap_swap_plan *plan);
 const neap_swap_entry *neap_swap_entries(const neap_swap_plan *plan, size_t *n_entries);
+const neap_swap_stay *neap_swap_stays(const neap_swap_plan *plan, size_t *n_stays);
+const neap_swap_exec *neap_swap_execs(const neap_swap_plan *plan, size_t *n_execs); /* in order */
 
 /* Overheads over a range of limits, from the peak down to the floor. */
 typedef struct neap_sweep_row {
@@ -481,6 +525,7 @@ const char *neap_state_name(neap_state state); /* "plan swaps" */
     X(NEAP_DEPARTURE_USES, "work on other blocks than planned")     \
     X(NEAP_DEPARTURE_ABSENT, "work on a block that is not there")   \
     X(NEAP_DEPARTURE_STREAM, "work on another stream than planned") \
+    X(NEAP_DEPARTURE_BLIND, "a call whose accesses cannot be seen") \
     X(NEAP_DEPARTURE_FAILED, "a copy or an allocation of the device failed")
 
 typedef enum neap_departure {

@@ -22,12 +22,18 @@ static const char *cuda_problem(const np_device *device)
     return cuda->problem[0] ? cuda->problem : NULL;
 }
 
+void *np_cuda_context_of(const np_device *device)
+{
+    return ((const np_cuda *)device)->context;
+}
+
 bool np_cuda_is_valid(const np_device *device)
 {
     const np_cuda *cuda = (const np_cuda *)device;
     for (np_stream i = 0; i < NP_N_STREAMS; i++) {
         bool wanted = i < device->n_streams || i >= NP_MAX_STREAMS;
-        if ((cuda->lanes[i].stream != NULL) != wanted) {
+        bool is_own = cuda->adopts && i < NP_MAX_STREAMS; /* the program's: there from its first use on */
+        if (is_own ? cuda->lanes[i].stream && !cuda->lanes[i].is_adopted : (cuda->lanes[i].stream != NULL) != wanted) {
             return false;
         }
     }
@@ -39,10 +45,10 @@ bool np_cuda_is_valid(const np_device *device)
 static void close_streams(np_cuda *cuda)
 {
     for (np_stream i = 0; i < NP_N_STREAMS; i++) {
-        if (cuda->lanes[i].stream) {
+        if (cuda->lanes[i].stream && !cuda->lanes[i].is_adopted) {
             (void)cuda->driver.stream_destroy(cuda->lanes[i].stream);
-            cuda->lanes[i].stream = NULL;
         }
+        cuda->lanes[i].stream = NULL;
     }
 }
 
@@ -80,6 +86,9 @@ static const np_device_interface cuda_interface = {
     .mark = np_cuda_mark,
     .is_done = np_cuda_is_done,
     .sync = np_cuda_sync,
+    .begin = np_cuda_begin,
+    .end = np_cuda_end,
+    .adopt = np_cuda_adopt,
     .link = np_cuda_link,
     .now_ns = cuda_now_ns,
     .native = np_cuda_stream,
@@ -157,7 +166,7 @@ static neap_status open_streams(np_cuda *cuda)
 {
     neap_status status = NEAP_OK;
     for (np_stream i = 0; i < NP_N_STREAMS && status == NEAP_OK; i++) {
-        if (i < cuda->base.n_streams || i >= NP_MAX_STREAMS) {
+        if ((i < cuda->base.n_streams && !cuda->adopts) || i >= NP_MAX_STREAMS) {
             status = np_cuda_judge(cuda, cuda->driver.stream_create(&cuda->lanes[i].stream, NP_CU_STREAM_NON_BLOCKING),
                                    "cuStreamCreate", NEAP_DEVICE_FULL);
         }
@@ -205,6 +214,7 @@ neap_status np_cuda_open(const np_device_settings *settings, const neap_memory *
     made->base = (np_device){
         .api = &cuda_interface, .memory = memory, .kind = "cuda", .page_bytes = 1, .n_streams = settings->n_streams};
     made->link = settings->link;
+    made->adopts = settings->adopts;
     np_pagemap_init(&made->pages, memory, 1);
     status = np_cuda_driver_load(&made->driver, &own);
     if (status == NEAP_OK) {

@@ -11,4 +11,7 @@
 /* The CUstream behind a stream of a "cuda" device. It lives as long as the device does. */
 void *np_cuda_stream(const np_device *device, np_stream stream);
 
+/* The driver's name for the context that the device works in. */
+void *np_cuda_context_of(const np_device *device);
+
 #endif

@@ -57,7 +57,15 @@
     X(REQUIRED, event_query, cuEventQuery, (np_cu_event event))                                                       \
     X(REQUIRED, event_sync, cuEventSynchronize, (np_cu_event event))                                                  \
     X(OPTIONAL, event_elapsed, cuEventElapsedTime_v2, (float *ms, np_cu_event start, np_cu_event end))                \
-    X(OPTIONAL, event_elapsed_v1, cuEventElapsedTime, (float *ms, np_cu_event start, np_cu_event end))
+    X(OPTIONAL, event_elapsed_v1, cuEventElapsedTime, (float *ms, np_cu_event start, np_cu_event end))                \
+    X(OPTIONAL, kernel_parameter, cuKernelGetParamInfo,                                                               \
+      (np_cu_kernel kernel, size_t index, size_t *offset, size_t *bytes))                                             \
+    X(OPTIONAL, function_parameter, cuFuncGetParamInfo,                                                               \
+      (np_cu_function function, size_t index, size_t *offset, size_t *bytes))                                         \
+    X(OPTIONAL, stream_is_capturing, cuStreamIsCapturing, (np_cu_stream stream, np_cu_capture_status *status))        \
+    X(OPTIONAL, context_sync, cuCtxSynchronize, (void))                                                               \
+    X(OPTIONAL, fill, cuMemsetD8Async,                                                                                \
+      (np_cu_address address, unsigned char byte, size_t bytes, np_cu_stream stream))
 /* clang-format on */
 
 typedef struct np_cuda_driver {

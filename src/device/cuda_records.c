@@ -246,7 +246,7 @@ neap_status np_cuda_records_open(np_cuda *cuda)
     status = take_event(cuda, &cuda->timed, &cuda->base_event);
     if (status == NEAP_OK) {
         cuda->base_ns = np_clock_ns();
-        status = np_cuda_judge(cuda, cuda->driver.event_record(cuda->base_event, cuda->lanes[0].stream),
+        status = np_cuda_judge(cuda, cuda->driver.event_record(cuda->base_event, cuda->lanes[NP_STREAM_OUT].stream),
                                "cuEventRecord", NEAP_DEVICE_FULL);
     }
     if (status == NEAP_OK) {

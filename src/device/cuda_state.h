@@ -26,6 +26,7 @@ typedef struct np_cuda_record {
 
 typedef struct np_cuda_lane {
     np_cu_stream stream;           /* NULL: there is none */
+    bool is_adopted;               /* it is the program's own */
     uint64_t mark;                 /* of the last work given */
     uint64_t done;                 /* the highest mark that is known to be done */
     uint64_t waited[NP_N_STREAMS]; /* marks of the others that its later work follows */
@@ -55,6 +56,9 @@ typedef struct np_cuda {
     np_array(np_cu_memory) handles; /* by page; meaningful where the page is committed */
 
     np_cuda_lane lanes[NP_N_STREAMS];
+    bool adopts;          /* the program's streams are its own */
+    bool has_begun;       /* work with times is being given, */
+    np_cuda_record begun; /* and these are its events */
     np_cuda_events plain;
     np_cuda_events timed;
     np_cu_event base_event; /* done; a timed one that stands for base_ns of the host's clock */
@@ -124,6 +128,9 @@ uint64_t np_cuda_mark(const np_device *device, np_stream stream);
 bool np_cuda_is_done(const np_device *device, np_stream stream, uint64_t mark);
 neap_status np_cuda_sync(np_device *device, np_stream stream, uint64_t mark);
 neap_status np_cuda_sync_all(np_cuda *cuda); /* within a visit */
+void np_cuda_begin(np_device *device, np_stream stream, np_times *times);
+uint64_t np_cuda_end(np_device *device, np_stream stream);
+neap_status np_cuda_adopt(np_device *device, np_stream stream, void *native);
 
 /* ---- cuda_link.c ---- */
 neap_status np_cuda_link(np_device *device, neap_link *link);

@@ -7,12 +7,14 @@
 
 #include <stddef.h>
 
-typedef int np_cu_device;                      /* CUdevice */
-typedef unsigned long long np_cu_address;      /* CUdeviceptr */
-typedef unsigned long long np_cu_memory;       /* CUmemGenericAllocationHandle */
-typedef struct np_cu_context_s *np_cu_context; /* CUcontext */
-typedef struct np_cu_stream_s *np_cu_stream;   /* CUstream */
-typedef struct np_cu_event_s *np_cu_event;     /* CUevent */
+typedef int np_cu_device;                        /* CUdevice */
+typedef unsigned long long np_cu_address;        /* CUdeviceptr */
+typedef unsigned long long np_cu_memory;         /* CUmemGenericAllocationHandle */
+typedef struct np_cu_context_s *np_cu_context;   /* CUcontext */
+typedef struct np_cu_stream_s *np_cu_stream;     /* CUstream */
+typedef struct np_cu_event_s *np_cu_event;       /* CUevent */
+typedef struct np_cu_kernel_s *np_cu_kernel;     /* CUkernel */
+typedef struct np_cu_function_s *np_cu_function; /* CUfunction */
 
 typedef enum np_cu_result { /* CUresult */
                             NP_CU_SUCCESS = 0,
@@ -34,6 +36,12 @@ typedef enum np_cu_capture_mode { /* CUstreamCaptureMode */
                                   NP_CU_CAPTURE_THREAD_LOCAL = 1,
                                   NP_CU_CAPTURE_RELAXED = 2,
 } np_cu_capture_mode;
+
+typedef enum np_cu_capture_status { /* CUstreamCaptureStatus */
+                                    NP_CU_CAPTURE_NONE = 0,
+                                    NP_CU_CAPTURE_ACTIVE = 1,
+                                    NP_CU_CAPTURE_INVALIDATED = 2,
+} np_cu_capture_status;
 
 typedef enum np_cu_granularity { /* CUmemAllocationGranularity_flags */
                                  NP_CU_GRANULARITY_MINIMUM = 0,

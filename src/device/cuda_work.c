@@ -135,6 +135,62 @@ neap_status np_cuda_launch(np_device *device, np_stream stream, const np_task *t
     return status;
 }
 
+/* ---- work that the program gives by itself ---- */
+
+void np_cuda_begin(np_device *device, np_stream stream, np_times *times)
+{
+    np_cuda *cuda = cuda_of(device);
+    cuda->has_begun = times && begin_timed(cuda, lane_of(device, stream), times, &cuda->begun) == NEAP_OK;
+}
+
+uint64_t np_cuda_end(np_device *device, np_stream stream)
+{
+    np_cuda *cuda = cuda_of(device);
+    np_cuda_lane *lane = lane_of(device, stream);
+    lane->mark++;
+    if (cuda->has_begun) {
+        end_timed(cuda, lane, &cuda->begun);
+        cuda->has_begun = false;
+    }
+    return lane->mark;
+}
+
+/* Another stream takes the lane's place: its work comes after all that was given to the lane before. The old one may be
+ * about to go (NULL comes then): the end of its work is recorded while it is there. */
+static neap_status follow_on(np_cuda *cuda, np_cuda_lane *lane, np_cu_stream stream)
+{
+    const np_cuda_record *record;
+    neap_status status = np_cuda_records_find(cuda, lane, lane->mark, &record);
+    if (status == NEAP_OK && stream) {
+        status = np_cuda_judge(cuda, cuda->driver.stream_wait(stream, record->event, 0), "cuStreamWaitEvent",
+                               NEAP_DEVICE_FULL);
+    }
+    return status;
+}
+
+neap_status np_cuda_adopt(np_device *device, np_stream stream, void *native)
+{
+    np_cuda *cuda = cuda_of(device);
+    np_cuda_lane *lane = lane_of(device, stream);
+    np_cuda_visit visit;
+    neap_status status = np_cuda_enter(cuda, &visit);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    if (lane->stream != native && lane->mark > lane->done) {
+        status = follow_on(cuda, lane, native);
+    }
+    if (status == NEAP_OK && lane->stream != native) {
+        lane->stream = native;
+        lane->is_adopted = true;
+        for (np_stream i = 0; i < NP_N_STREAMS; i++) { /* what the old one was told to wait for, the new one was not */
+            lane->waited[i] = 0;
+        }
+    }
+    np_cuda_leave(cuda, &visit);
+    return status;
+}
+
 /* ---- copies ---- */
 
 static neap_status give_copy(np_cuda *cuda, np_stream stream, char *to, const char *from, uint64_t bytes)

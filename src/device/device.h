@@ -90,6 +90,14 @@ typedef struct np_device_interface {
     bool (*is_done)(const np_device *device, np_stream stream, uint64_t mark);
     neap_status (*sync)(np_device *device, np_stream stream, uint64_t mark); /* the caller waits */
 
+    /* (optional) Work that the program gives to the driver by itself, between the two: see np_device_settings.adopts. The
+     * times are unknown where `begin` could not be; `end` cannot fail, as the work was given. */
+    void (*begin)(np_device *device, np_stream stream, np_times *times);
+    uint64_t (*end)(np_device *device, np_stream stream);
+    /* (optional) The stream is the one that the driver calls so from now on; what it stood for before comes first. NULL:
+     * it is about to go, and another will be adopted before more work is given. */
+    neap_status (*adopt)(np_device *device, np_stream stream, void *native);
+
     /* facts */
     neap_status (*link)(np_device *device,
                         neap_link *link); /* speeds of copies: known, or measured (some milliseconds) */

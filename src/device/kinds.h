@@ -13,6 +13,7 @@ typedef struct np_device_settings {
     /* Of devices that know their own size: page_bytes 0 is their usual page, and n_pages says nothing. */
     uint64_t memory_bytes; /* 0: all they have */
     uint32_t number;       /* which of them */
+    bool adopts;           /* the program's streams are its own: none is made, they are adopted as they are seen */
 } np_device_settings;
 
 /* Threads and the machine's own memory: see cpu.c. */

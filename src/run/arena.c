@@ -1,7 +1,7 @@
 /* arena.c: the arena: one address range, a physical page behind each of its pages.
  *
  * It is made when the first plan is entered, around the pages that persistent blocks already have, so that they are at
- * home without a copy; and it grows when a plan needs more. */
+ * home without a copy; it grows when a plan needs more, and shrinks where a limit asks for that. */
 #include "run/manager.h"
 
 enum { ARENA_SPARE = 4 }; /* addresses are reserved for so many times the first plan's arena */
@@ -98,6 +98,26 @@ neap_status np_arena_grow_for(neap_device *m, const np_pattern *pattern)
         status = grow_arena(m, pattern, n);
     }
     return status;
+}
+
+/* From its end on, as far as nothing has data there. */
+void np_arena_shrink_for(neap_device *m, const np_pattern *pattern)
+{
+    uint32_t n = arena_pages_of(m, pattern);
+    while (m->n_arena > n) {
+        uint32_t number = m->arena.numbers[m->n_arena - 1];
+        if (m->pages.pages.items[number].n_users > 0) {
+            return;
+        }
+        np_view_unmap(&m->pages, &m->arena, m->n_arena - 1, 1, NP_UNCOUNTED);
+        np_pages_leave_arena(&m->pages, number);
+        m->n_arena--;
+    }
+}
+
+bool np_arena_could_fit(const neap_device *m, const np_pattern *pattern)
+{
+    return arena_pages_of(m, pattern) <= (pattern->limit_pages ? pattern->limit_pages : m->limit_pages);
 }
 
 void np_recount_arena(neap_device *m)

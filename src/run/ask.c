@@ -30,8 +30,9 @@ static bool owns_home(const neap_block *block, const uint8_t *n_homes)
 
 static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_block *block, const uint8_t *n_homes)
 {
-    np_resident resident = {
-        .id = block->id, .first_page = UINT32_MAX, .is_outside = block->kind != NP_BLOCK_LOOSE || block->is_extra};
+    np_resident resident = {.id = block->id,
+                            .first_page = UINT32_MAX,
+                            .is_outside = block->kind != NP_BLOCK_LOOSE || block->is_extra || block->is_fixed};
     neap_status status = NEAP_OK;
     if (owns_home(block, n_homes)) {
         resident.first_page = (uint32_t)lesson->home_pages.n;
@@ -60,6 +61,21 @@ static neap_status list_residents(neap_device *m, np_lesson *lesson)
     }
     np_memory_free(m->memory, n_homes, m->n_arena, sizeof *n_homes);
     lesson->beside_bytes += (uint64_t)m->small.slabs.n * m->small.slab_pages * m->device->page_bytes;
+    if (m->side.view.numbers) { /* and a little room for it to grow */
+        lesson->beside_bytes += (m->side.slabs.n + 1) * m->side.slab_bytes;
+    }
+    return status;
+}
+
+static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_lesson *lesson)
+{
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; i < m->doubted.n && status == NEAP_OK; i++) {
+        status = np_array_push(m->memory, &lesson->doubted_ids, m->doubted.items[i]);
+    }
+    for (uint32_t i = 0; i < wish->n_doubted && status == NEAP_OK; i++) {
+        status = np_array_push(m->memory, &lesson->doubted_lives, wish->doubted[i]);
+    }
     return status;
 }
 
@@ -86,7 +102,14 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->seconds = m->options.plan_seconds;
     lesson->n_threads = m->options.plan_threads;
     lesson->seed = wish->seed;
-    status = m->device->api->link(m->device, &lesson->link);
+    lesson->margin = m->margin;
+    lesson->is_quick = wish->is_quick;
+    lesson->lap_ns = wish->lap_ns;
+    lesson->overhead = m->overhead;
+    status = copy_doubts(m, wish, lesson);
+    if (status == NEAP_OK) {
+        status = m->device->api->link(m->device, &lesson->link);
+    }
     if (status == NEAP_OK) {
         status = list_residents(m, lesson);
     }
@@ -103,7 +126,8 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
 static void plan_recorded(neap_device *m)
 {
     if (np_drain(m) == NEAP_OK) {
-        np_plan_wish wish = {.is_disturbed = m->recorder.is_disturbed, .seed = m->options.seed};
+        np_plan_wish wish = {
+            .is_disturbed = m->recorder.is_disturbed, .seed = m->options.seed, .is_quick = m->is_beneath};
         wish.trace = np_recorder_take(&m->recorder);
         if (wish.trace) {
             (void)np_ask_for_plan(m, &wish);
@@ -183,15 +207,36 @@ static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **
     return status == NEAP_OK ? np_pattern_create(&lesson->program, &facts, m->memory, pattern) : status;
 }
 
-static void set_limit(neap_device *m, const np_lesson *lesson)
+/* Where a plan without swaps is followed meanwhile, the limit holds from the entering of this one on. */
+static void set_limit(neap_device *m, const np_lesson *lesson, np_pattern *pattern)
 {
+    if (lesson->is_quick) {
+        return;
+    }
     if (lesson->limit_was_raised) {
         np_log(m, NEAP_LOG_WARN, "the limit is raised to %llu bytes, the lowest reached by swapping (load_min is %llu)",
                (unsigned long long)lesson->limit_used, (unsigned long long)lesson->load_min);
     }
     if (lesson->limit_used && (m->limit_pages == UINT32_MAX || lesson->limit_was_raised)) {
-        m->limit_pages = np_pages_within(m, lesson->limit_used);
+        if (m->is_beneath) {
+            pattern->limit_pages = np_pages_within(m, lesson->limit_used);
+        } else {
+            m->limit_pages = np_pages_within(m, lesson->limit_used);
+        }
     }
+}
+
+/* Is there a plan for these events already, and is this one no better? */
+static bool is_no_better(const neap_device *m, const np_pattern *pattern)
+{
+    for (size_t i = 0; i < m->patterns.n && pattern->program.swaps.n == 0; i++) {
+        const np_pattern *other = m->patterns.items[i];
+        if (m->is_beneath && other->hash == pattern->hash && other->program.swaps.n == 0 &&
+            np_arena_could_fit(m, other) && pattern->program.footprint >= other->program.footprint) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A share of the peak load is a limit as soon as the peak is known, with a plan or without. */
@@ -199,6 +244,13 @@ static void note_failure(neap_device *m, const np_lesson *lesson, neap_status st
 {
     m->n_failed_plans++;
     m->plan_not_before_ns = np_clock_ns() + (FIRST_PAUSE_NS << (m->n_failed_plans < 7 ? m->n_failed_plans : 7));
+    if (lesson->limit_used && m->limit_pages == UINT32_MAX && m->is_beneath && m->state == NEAP_STATE_RUN) {
+        np_log(m, NEAP_LOG_WARN, "no plan within %llu bytes: %s; the limit is raised to %llu, what the pool holds",
+               (unsigned long long)lesson->limit_used,
+               lesson->error.text[0] ? lesson->error.text : neap_status_message(status),
+               (unsigned long long)m->pattern->program.footprint);
+        return;
+    }
     if (lesson->limit_used && m->limit_pages == UINT32_MAX) {
         m->limit_pages = np_pages_within(m, lesson->limit_used);
     }
@@ -208,11 +260,16 @@ static void note_failure(neap_device *m, const np_lesson *lesson, neap_status st
 
 static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
 {
-    set_limit(m, lesson);
+    set_limit(m, lesson, pattern);
     m->n_failed_plans = 0;
-    if (!add_pattern(m, pattern)) {
+    if (is_no_better(m, pattern) || !add_pattern(m, pattern)) {
         np_pattern_drop(m, pattern);
         return;
+    }
+    pattern->is_quick = lesson->is_quick;
+    pattern->taken_at = m->recorder.n_events;
+    for (size_t i = 0; i < lesson->doubted_lives.n; i++) {
+        pattern->doubted[lesson->doubted_lives.items[i]] = true;
     }
     pattern->trace = lesson->trace;
     pattern->is_disturbed = lesson->is_disturbed;
@@ -250,7 +307,8 @@ void np_take_lesson(neap_device *m)
 static bool has_fresh_plan(const neap_device *m)
 {
     const np_pattern *last = m->patterns.n > 0 ? m->patterns.items[m->patterns.n - 1] : NULL;
-    return last && !last->was_entered && last->n_refused < 2 && m->recorder.n_events < 4 * last->program.events.n;
+    return last && !last->was_entered && last->n_refused < 2 &&
+           m->recorder.n_events < last->taken_at + 4 * last->program.events.n;
 }
 
 void np_look_for_pattern(neap_device *m)
@@ -268,6 +326,10 @@ void np_look_for_pattern(neap_device *m)
     }
     if (m->recorder.n_events % CHECK_EVERY != 0) {
         return;
+    }
+    if (m->is_beneath) {
+        np_beneath_replan(m);
+        is_busy = atomic_load(&m->learner.is_busy);
     }
     if (np_recorder_is_ready(&m->recorder, &seen) && !is_busy && !has_fresh_plan(m) &&
         np_clock_ns() >= m->plan_not_before_ns) {

@@ -42,6 +42,8 @@ struct neap_block {
     bool is_live;
     bool is_absent;        /* flat: its bytes are on the host, not in the arena */
     bool is_standing;      /* (scratch of enter.c) part of what lives at a start */
+    bool is_fixed;         /* it never leaves: a graph, another process or a table of pointers names it */
+    bool is_doubted;       /* work was seen to name it where no plan expects it: no plan swaps it */
     bool is_extra;         /* it was live at a start without being part of it: it stays through others, too */
     uint64_t pinned_by;    /* number of the exec that is being made ready and needs it */
     uint64_t id;           /* number in the recording */

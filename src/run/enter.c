@@ -235,6 +235,11 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
     neap_status status = np_drain(m);
     if (status == NEAP_OK) {
         np_spares_dissolve(m);
+        if (pattern->limit_pages) {
+            m->limit_pages = pattern->limit_pages;
+            pattern->limit_pages = 0;
+            m->is_limited_anew = true;
+        }
         m->pin++;
         for (uint32_t i = 0; i < pattern->n_now; i++) {
             if (pattern->now[i]) {
@@ -255,6 +260,9 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
     if (status == NEAP_OK) {
         set_homes(m, pattern);
         status = send_astray(m);
+    }
+    if (status == NEAP_OK && m->pages.n_held > m->limit_pages) {
+        np_arena_shrink_for(m, pattern);
     }
     if (status == NEAP_OK) {
         status = bring_all(m, pattern);
@@ -300,7 +308,10 @@ static void take_over(neap_device *m, np_pattern *pattern)
     pattern->was_entered = true;
     pattern->n_laps = pattern->n_noted = 0;
     pattern->last_lap_start_ns = 0;
-    m->pages.recent_peak = m->pattern ? m->pages.recent_peak : m->pages.n_held;
+    if (!m->pattern || m->is_limited_anew) { /* what is held counts from here on */
+        m->pages.recent_peak = m->pages.n_held;
+        m->is_limited_anew = false;
+    }
     m->pattern = pattern;
     m->cursor = 0;
     m->state = NEAP_STATE_RUN;
@@ -309,7 +320,7 @@ static void take_over(neap_device *m, np_pattern *pattern)
 bool np_enter(neap_device *m, np_pattern *pattern)
 {
     neap_status status;
-    if (!np_cast(m, pattern)) {
+    if (!np_arena_could_fit(m, pattern) || !np_cast(m, pattern)) {
         pattern->n_refused++;
         return false;
     }

@@ -19,7 +19,7 @@ static void note_live(neap_device *m, uint64_t bytes)
     m->stats.n_events++;
 }
 
-static neap_status malloc_locked(neap_device *m, uint64_t bytes, neap_block **block)
+neap_status np_malloc_locked(neap_device *m, uint64_t bytes, neap_block **block)
 {
     bool served = false;
     neap_status status = NEAP_OK;
@@ -50,12 +50,12 @@ neap_status neap_malloc(neap_device *device, uint64_t bytes, neap_block **block)
         return np_device_fail(NEAP_BAD_ARGUMENT, "a block has one byte at the least");
     }
     (void)pthread_mutex_lock(&device->lock);
-    status = malloc_locked(device, bytes, block);
+    status = np_malloc_locked(device, bytes, block);
     (void)pthread_mutex_unlock(&device->lock);
     return status;
 }
 
-static neap_status free_locked(neap_device *m, neap_block *block)
+neap_status np_free_locked(neap_device *m, neap_block *block)
 {
     uint64_t bytes = block->bytes;
     bool served = false;
@@ -84,33 +84,59 @@ neap_status neap_free(neap_device *device, neap_block *block)
         return NEAP_OK;
     }
     (void)pthread_mutex_lock(&device->lock);
-    status = free_locked(device, block);
+    status = np_free_locked(device, block);
     (void)pthread_mutex_unlock(&device->lock);
     return status;
 }
 
-static neap_status exec_locked(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses)
+neap_status np_exec_ready(neap_device *m, const neap_work *work, uint64_t key, const neap_use *uses, size_t n_uses,
+                          np_given *given)
 {
-    bool served = false;
     neap_status status = NEAP_OK;
+    *given = (np_given){.work = work, .uses = uses, .n_uses = n_uses};
     if (m->state != NEAP_STATE_RUN) {
-        np_look_for_start(m, NEAP_EVENT_EXEC, np_program_name_key(work->name, strlen(work->name)));
+        np_look_for_start(m, NEAP_EVENT_EXEC, key);
     }
     if (m->state == NEAP_STATE_RUN) {
-        status = np_follow_exec(m, work, uses, n_uses, &served);
+        status = np_follow_ready(m, key, given, &given->is_planned);
     }
-    if (!served && status == NEAP_OK) {
+    if (!given->is_planned && status == NEAP_OK) {
         uint64_t copied = m->stats.bytes_in + m->stats.bytes_out;
-        np_times *times = np_recorder_times(&m->recorder);
-        status = np_loose_exec(m, work, uses, n_uses, times);
+        given->times = np_recorder_times(&m->recorder);
+        status = np_loose_ready(m, given);
         m->recorder.is_disturbed |= copied != m->stats.bytes_in + m->stats.bytes_out;
-        if (status == NEAP_OK) {
-            np_recorder_exec(&m->recorder, work, uses, n_uses);
-            np_look_for_pattern(m);
-        }
     }
-    m->stats.n_events += status == NEAP_OK;
     return status;
+}
+
+void np_exec_given(neap_device *m, const np_given *given, uint64_t mark)
+{
+    m->stats.n_events++;
+    if (given->is_planned) {
+        np_follow_given(m, given, mark);
+        return;
+    }
+    np_loose_given(m, given);
+    np_recorder_exec(&m->recorder, given->work, given->uses, given->n_uses);
+    np_look_for_pattern(m);
+}
+
+static neap_status exec_locked(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses)
+{
+    uint64_t key = np_program_name_key(work->name, strlen(work->name));
+    np_given given;
+    uint64_t mark;
+    neap_status status = np_exec_ready(m, work, key, uses, n_uses, &given);
+    if (status == NEAP_OK) {
+        status = np_launch(m, &given, &mark);
+    }
+    if (status != NEAP_OK) {
+        return np_device_fail(status,
+                              "%s could not be given to the device: %s; nothing is lost, and it can be tried again",
+                              work->name, neap_status_message(status));
+    }
+    np_exec_given(m, &given, mark);
+    return NEAP_OK;
 }
 
 /* Is a block named twice? */

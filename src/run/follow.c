@@ -28,6 +28,18 @@ static neap_block *block_of_swap(const np_pattern *pattern, const np_program_swa
     return is_placed ? block : NULL;
 }
 
+/* Work and copies come after what used bytes without being planned to, wherever it was given. */
+static neap_status wait_for_late(neap_device *m, np_stream stream)
+{
+    neap_status status = NEAP_OK;
+    for (np_stream s = 0; s < m->device->n_streams && status == NEAP_OK; s++) {
+        if (m->late[s] > 0 && s != stream) {
+            status = m->device->api->wait(m->device, stream, s, m->late[s]);
+        }
+    }
+    return status;
+}
+
 /* Where there is nothing to copy, the others' waits must still reach what the copy would have waited for. */
 static neap_status give_nothing(neap_device *m, np_stream stream, uint64_t *mark)
 {
@@ -40,7 +52,10 @@ static neap_status give_out(neap_device *m, uint32_t index)
     const np_program_swap *swap = &pattern->program.swaps.items[index];
     neap_block *block = block_of_swap(pattern, swap);
     uint64_t bytes = swap->end - swap->begin;
-    neap_status status;
+    neap_status status = m->has_late ? wait_for_late(m, NP_STREAM_OUT) : NEAP_OK;
+    if (status != NEAP_OK) {
+        return status;
+    }
     if (!block || pattern->is_out[index] || np_clean_has(&block->clean, swap->begin, swap->end)) {
         status = give_nothing(m, NP_STREAM_OUT, &pattern->out_marks[index]);
         pattern->is_out[index] |= block && status == NEAP_OK;
@@ -62,7 +77,10 @@ static neap_status give_in(neap_device *m, uint32_t index)
     const np_program_swap *swap = &pattern->program.swaps.items[index];
     neap_block *block = block_of_swap(pattern, swap);
     uint64_t bytes = swap->end - swap->begin;
-    neap_status status;
+    neap_status status = m->has_late ? wait_for_late(m, NP_STREAM_IN) : NEAP_OK;
+    if (status != NEAP_OK) {
+        return status;
+    }
     if (!block || !pattern->is_out[index]) {
         return give_nothing(m, NP_STREAM_IN, &pattern->in_marks[index]);
     }
@@ -156,6 +174,9 @@ static void end_lap(neap_device *m)
     }
     np_follow_note_laps(m);
     np_take_lesson(m);
+    if (m->is_beneath) {
+        np_beneath_replan(m);
+    }
     np_refine_lap(m);
     if (pattern->n_laps == LAPS_BEFORE_SAVING) {
         np_plans_save(m); /* a plan that works */
@@ -317,69 +338,146 @@ static bool uses_match(const neap_device *m, const np_program_event *event, cons
     return k == event->n_uses;
 }
 
-static bool exec_matches(const neap_device *m, const np_program_event *event, const neap_work *work, uint64_t key,
-                         const neap_use *uses, size_t n_uses, neap_departure *why)
+/* ---- uses as they were seen: more or less than planned ---- */
+
+/* What was planned to be read is not planned to be written: its copy out may be under way. */
+static bool is_planned_use(const np_program_use *planned, uint32_t n, uint32_t *next, const neap_use *use)
 {
-    *why = NEAP_DEPARTURE_EXEC;
-    if (event->kind != NEAP_EVENT_EXEC || event->key != key) {
-        return false;
+    uint32_t life = use->block->life;
+    uint32_t k = *next < n && planned[*next].life == life ? *next : 0;
+    while (k < n && planned[k].life != life) {
+        k++;
     }
-    *why = NEAP_DEPARTURE_STREAM;
-    return event->stream == work->stream && uses_match(m, event, uses, n_uses, why);
+    *next = k < n ? k + 1 : *next;
+    return k < n && (planned[k].kind != NEAP_ACCESS_READ || use->kind == NEAP_ACCESS_READ);
 }
 
-/* Blocks from beside the plan may stand in bytes that other streams still use. */
-static neap_status wait_beside(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses)
+/* Is any part of the block away, or on its way? The swaps of a life stand together. */
+static bool is_away(const np_pattern *pattern, uint32_t life)
 {
+    const np_program_life *of = &pattern->program.lives.items[life];
+    for (uint32_t i = 0; of->swapped && i < pattern->program.swaps.n; i++) {
+        if (pattern->program.swaps.items[i].life == life && pattern->is_out[i]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The last copies in of the block's parts come before this work. */
+static neap_status wait_for_parts(neap_device *m, np_stream stream, uint32_t life)
+{
+    const np_pattern *pattern = m->pattern;
     neap_status status = NEAP_OK;
-    for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
-        if (uses[i].block->after_left & (1u << work->stream)) {
-            status = np_wait_after(m, uses[i].block, work->stream);
+    for (uint32_t i = 0; pattern->program.lives.items[life].swapped && i < pattern->program.swaps.n; i++) {
+        if (pattern->program.swaps.items[i].life == life && status == NEAP_OK) {
+            status = wait_for(m, stream, NP_STREAM_IN, pattern->in_marks[i]);
         }
     }
     return status;
 }
 
-neap_status np_follow_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, bool *served)
+/* What is used without being planned must be here. It may be a chance word among parameters, or it may be true: whoever
+ * comes into these bytes later waits for it. */
+static bool seen_match(neap_device *m, const np_program_event *event, const neap_work *work, const neap_use *uses,
+                       size_t n_uses, bool *is_late, neap_departure *why)
 {
-    uint64_t key = np_program_name_key(work->name, strlen(work->name));
+    const np_program_use *planned = &m->pattern->program.uses.items[event->first_use];
+    uint32_t next = 0;
+    *is_late = false;
+    for (size_t i = 0; i < n_uses; i++) {
+        neap_block *block = uses[i].block;
+        if (block->life == NP_NO_LIFE ? np_block_is_here(block)
+                                      : is_planned_use(planned, event->n_uses, &next, &uses[i])) {
+            continue;
+        }
+        if (block->life == NP_NO_LIFE || is_away(m->pattern, block->life)) {
+            np_beneath_doubt(m, block);
+            *why = NEAP_DEPARTURE_ABSENT;
+            return false;
+        }
+        if (wait_for_parts(m, work->stream, block->life) != NEAP_OK) {
+            *why = NEAP_DEPARTURE_FAILED;
+            return false;
+        }
+        m->n_late += !is_always_here(m, block);
+        *is_late |= !is_always_here(m, block);
+    }
+    return true;
+}
+
+static bool exec_matches(neap_device *m, const np_program_event *event, uint64_t key, np_given *given,
+                         neap_departure *why)
+{
+    const neap_work *work = given->work;
+    *why = NEAP_DEPARTURE_EXEC;
+    if (event->kind != NEAP_EVENT_EXEC || event->key != key) {
+        return false;
+    }
+    *why = NEAP_DEPARTURE_STREAM;
+    if (event->stream != work->stream) {
+        return false;
+    }
+    return m->is_beneath ? seen_match(m, event, work, given->uses, given->n_uses, &given->is_late, why)
+                         : uses_match(m, event, given->uses, given->n_uses, why);
+}
+
+/* Blocks from beside the plan may stand in bytes that other streams still use. */
+static neap_status wait_beside(neap_device *m, const np_given *given)
+{
+    np_stream stream = given->work->stream;
+    neap_status status = m->has_late ? wait_for_late(m, stream) : NEAP_OK;
+    for (size_t i = 0; i < given->n_uses && status == NEAP_OK; i++) {
+        if (given->uses[i].block->after_left & (1u << stream)) {
+            status = np_wait_after(m, given->uses[i].block, stream);
+        }
+    }
+    return status;
+}
+
+neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool *served)
+{
     const np_program_event *event = next_event(m, NEAP_EVENT_EXEC, key);
     np_pattern *pattern = m->pattern;
-    np_times *times = NULL;
     neap_departure why;
     neap_status status;
     *served = false;
     if (!event) {
         return NEAP_OK;
     }
-    if (!exec_matches(m, event, work, key, uses, n_uses, &why)) {
-        np_leave(m, why, work->name);
+    if (!exec_matches(m, event, key, given, &why)) {
+        np_leave(m, why, given->work->name);
         return NEAP_OK;
     }
     status = event->n_before > 0 ? do_ops(m, event->first_op, event->n_before) : NEAP_OK;
     if (status == NEAP_OK) {
-        status = wait_beside(m, work, uses, n_uses);
+        status = wait_beside(m, given);
     }
     if (status != NEAP_OK) {
-        np_leave(m, NEAP_DEPARTURE_FAILED, work->name);
+        np_leave(m, NEAP_DEPARTURE_FAILED, given->work->name);
         return NEAP_OK;
     }
     if (event->subject == 0) {
-        times = &pattern->lap_times[pattern->n_laps % NP_LAPS];
+        given->times = &pattern->lap_times[pattern->n_laps % NP_LAPS];
     }
-    status = np_launch(m, work, uses, n_uses, times, &pattern->exec_marks[event->subject]);
-    if (status != NEAP_OK) {
-        *served = true;
-        return np_device_fail(status, "%s could not be given to the device: %s", work->name,
-                              neap_status_message(status));
-    }
-    if (event->subject == 0) {
-        pattern->lap_marks[pattern->n_laps % NP_LAPS] = pattern->exec_marks[0];
-    }
-    for (size_t i = 0; i < n_uses; i++) {
-        uses[i].block->clean.n_writes += uses[i].kind != NEAP_ACCESS_READ;
-    }
-    finish(m, event);
     *served = true;
     return NEAP_OK;
+}
+
+void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)
+{
+    np_pattern *pattern = m->pattern;
+    const np_program_event *event = &pattern->program.events.items[m->cursor];
+    pattern->exec_marks[event->subject] = mark;
+    if (event->subject == 0) {
+        pattern->lap_marks[pattern->n_laps % NP_LAPS] = mark;
+    }
+    if (given->is_late) {
+        m->late[given->work->stream] = mark;
+        m->has_late = true;
+    }
+    for (size_t i = 0; i < given->n_uses; i++) {
+        given->uses[i].block->clean.n_writes += given->uses[i].kind != NEAP_ACCESS_READ;
+    }
+    finish(m, event);
 }

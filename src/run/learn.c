@@ -1,5 +1,6 @@
 #include "run/learn.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/status.h"
 #include "run/doubt.h"
 #include "run/forecast.h"
+#include "run/margin.h"
 #include "swap/bound.h"
 #include "swap/candidates.h"
 #include "swap/planner.h"
@@ -22,6 +24,7 @@ typedef struct study {
     np_planner planner;
     np_judged judged;
     np_home *homes; /* by life */
+    bool *doubtful; /* by life: it must not be swapped */
     uint64_t begin_ns;
 } study;
 
@@ -31,6 +34,8 @@ void np_lesson_free(np_lesson *lesson)
         const neap_memory *memory = lesson->memory;
         neap_trace_free(lesson->trace);
         np_array_free(memory, &lesson->residents);
+        np_array_free(memory, &lesson->doubted_ids);
+        np_array_free(memory, &lesson->doubted_lives);
         if (lesson->program.memory) {
             np_program_free(&lesson->program);
         }
@@ -66,6 +71,9 @@ static neap_status add_step_time(study *s)
         uint64_t ns = trace->events.items[i + period->length].start_ns - trace->events.items[i].start_ns;
         best = ns < best ? ns : best;
     }
+    if (s->lesson->lap_ns > 0) {
+        best = (uint64_t)s->lesson->lap_ns;
+    }
     if (best == UINT64_MAX || best > INT64_MAX) {
         return NEAP_OK;
     }
@@ -92,6 +100,43 @@ static void take_shortest(study *s)
     }
 }
 
+/* Recording has its price: an event before and after each exec. Where the execs seem to take longer together than a
+ * measured iteration does, each is shorter by the same time, but not by more than most of it; what is left is shared. */
+static void fit_to_lap(study *s)
+{
+    const np_period *period = &s->period;
+    neap_event *events = s->lesson->trace->events.items + period->origin;
+    double lap_ns = s->lesson->lap_ns;
+    double sum = 0;
+    double fitted = 0;
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < period->length; t++) {
+        if (events[t].kind == NEAP_EVENT_EXEC) {
+            sum += (double)events[t].duration_ns;
+            n++;
+        }
+    }
+    if (lap_ns <= 0 || sum <= lap_ns) {
+        return;
+    }
+    for (int round = 0; round < 2; round++) {
+        for (uint32_t t = 0; t < period->length; t++) {
+            double ns = (double)events[t].duration_ns;
+            double less = round == 0 ? fmax(ns - (sum - lap_ns) / n, 0.3 * ns) : ns * lap_ns / fitted;
+            if (events[t].kind == NEAP_EVENT_EXEC) {
+                events[t].duration_ns = (uint64_t)less;
+            }
+        }
+        fitted = 0;
+        for (uint32_t t = 0; t < period->length; t++) {
+            fitted += events[t].kind == NEAP_EVENT_EXEC ? (double)events[t].duration_ns : 0;
+        }
+        if (fitted <= lap_ns) {
+            return;
+        }
+    }
+}
+
 static neap_status find_period(study *s)
 {
     np_lesson *lesson = s->lesson;
@@ -101,11 +146,35 @@ static neap_status find_period(study *s)
     }
     if (status == NEAP_OK) {
         take_shortest(s);
+        fit_to_lap(s);
     }
-    if (status == NEAP_OK && !lesson->is_disturbed) {
+    if (status == NEAP_OK && (!lesson->is_disturbed || lesson->lap_ns > 0)) {
         status = add_step_time(s);
     }
     return status;
+}
+
+/* Lives that were named as doubted, or of which a block in any period was. */
+static void mark_doubted(const study *s, bool *doubtful)
+{
+    const np_lesson *lesson = s->lesson;
+    const np_period *period = &s->period;
+    const neap_trace *trace = lesson->trace;
+    for (size_t i = 0; i < lesson->doubted_lives.n; i++) {
+        doubtful[lesson->doubted_lives.items[i]] |= lesson->doubted_lives.items[i] < period->lives.n;
+    }
+    for (size_t i = 0; i < lesson->doubted_ids.n; i++) {
+        uint32_t block = np_trace_find_block(trace, lesson->doubted_ids.items[i]);
+        uint32_t event = block == NP_MAP_NONE ? NEAP_NEVER : trace->blocks.items[block].malloc_event;
+        bool is_repeated = event != NEAP_NEVER && event >= period->begin;
+        uint32_t time = is_repeated ? (event - period->begin) % period->length : NEAP_NEVER;
+        uint32_t origin = (period->origin - period->begin) % period->length;
+        for (uint32_t k = 0; k < period->lives.n && block != NP_MAP_NONE; k++) {
+            const np_life *life = &period->lives.items[k];
+            doubtful[k] |= life->persistent ? life->block == block
+                                            : is_repeated && (life->begin + origin) % period->length == time;
+        }
+    }
 }
 
 /* ---- homes ---- */
@@ -152,41 +221,50 @@ static neap_status settle_homes(study *s)
 
 /* Blocks outside of the arena are not the planner's business: they count for nothing, and are not swapped. Nor are those of
  * which it is not known when they are used. */
-static neap_status leave_out(study *s)
+static void leave_out(study *s)
 {
     np_timeline *timeline = &s->timeline;
     uint64_t outside = 0;
     size_t n_kept = 0;
-    bool *doubtful = np_memory_alloc(s->lesson->memory, s->period.lives.n, sizeof *doubtful);
-    neap_status status = doubtful ? np_doubt_find(&s->period, doubtful) : NEAP_NO_MEMORY;
     for (size_t i = 0; i < timeline->blocks.n; i++) {
         outside += s->homes[timeline->blocks.items[i].life].is_outside ? timeline->blocks.items[i].bytes : 0;
     }
     for (uint32_t k = 0; k < timeline->n_execs; k++) {
         timeline->needed.items[k] -= outside;
     }
-    for (size_t i = 0; i < timeline->gaps.n && status == NEAP_OK; i++) {
+    for (size_t i = 0; i < timeline->gaps.n; i++) {
         uint32_t life = timeline->blocks.items[timeline->gaps.items[i].block].life;
-        if (!s->homes[life].is_outside && !doubtful[life]) {
+        if (!s->homes[life].is_outside && !s->doubtful[life]) {
             timeline->gaps.items[n_kept++] = timeline->gaps.items[i];
         }
     }
     timeline->gaps.n = n_kept;
-    np_memory_free(s->lesson->memory, doubtful, s->period.lives.n, sizeof *doubtful);
-    return status;
+}
+
+/* What is not to be swapped is found before uses are widened: it is told by counting them. */
+static neap_status find_doubtful(study *s)
+{
+    s->doubtful = np_memory_alloc_zero(s->lesson->memory, s->period.lives.n + 1, sizeof *s->doubtful);
+    if (!s->doubtful) {
+        return NEAP_NO_MEMORY;
+    }
+    neap_status status = np_doubt_find(&s->period, s->doubtful);
+    mark_doubted(s, s->doubtful);
+    return status == NEAP_OK ? np_margin_widen(&s->period, s->lesson->margin) : status;
 }
 
 static neap_status set_up(study *s)
 {
     np_lesson *lesson = s->lesson;
     np_timeline_options options = {.alignment = 512, .slower = 1, .directions = NP_DIRECTIONS_CAREFUL, .held = true};
-    neap_status status = np_timeline_make(&s->period, &options, lesson->memory, &s->timeline);
+    neap_status status = find_doubtful(s);
     if (status == NEAP_OK) {
-        status = leave_out(s);
+        status = np_timeline_make(&s->period, &options, lesson->memory, &s->timeline);
     }
     if (status != NEAP_OK) {
         return status;
     }
+    leave_out(s);
     s->planner = (np_planner){.timeline = &s->timeline,
                               .link = np_link_from(&lesson->link),
                               .min_block = lesson->min_block,
@@ -283,12 +361,44 @@ static np_phase first_phase(const np_lesson *lesson)
     return lesson->limit > 0 || lesson->limit_share > 0 ? NP_PHASE_SWAPS : NP_PHASE_PLACES;
 }
 
+/* Two iterations, but not less than a search can make something of. */
+static double quick_seconds(const study *s)
+{
+    double two = 2e-9 * s->timeline.period_ns;
+    return fmin(fmax(two, 0.05), s->lesson->seconds * POOL_SHARE);
+}
+
+/* The lowest footprint at the cost that was allowed, and that is the limit from then on. */
+static neap_status plan_at_cost(study *s)
+{
+    np_judged best = {0};
+    uint64_t lowest_peak;
+    neap_status status = np_plan_without_overhead(&s->planner, s->lesson->overhead, &best, &lowest_peak);
+    if (status == NEAP_OK && best.place.footprint < s->judged.place.footprint) {
+        np_judged_free(&s->judged, s->lesson->memory);
+        s->judged = best;
+        s->lesson->limit_used = best.place.footprint + s->lesson->beside_bytes;
+    } else if (status == NEAP_OK) {
+        np_judged_free(&best, s->lesson->memory);
+    }
+    return status == NEAP_NO_PLAN ? NEAP_OK : status;
+}
+
 static neap_status plan(study *s)
 {
     np_lesson *lesson = s->lesson;
     neap_status status = find_limit(s);
     if (status == NEAP_OK) {
-        status = np_plan_pool(&s->planner, lesson->seconds * POOL_SHARE, &s->judged);
+        status =
+            np_plan_pool(&s->planner, lesson->is_quick ? quick_seconds(s) : lesson->seconds * POOL_SHARE, &s->judged);
+    }
+    if (status == NEAP_OK && lesson->is_quick &&
+        (lesson->limit == 0 || s->judged.place.footprint <= arena_limit(lesson, lesson->limit))) {
+        return NEAP_OK;
+    }
+    lesson->is_quick = false;
+    if (status == NEAP_OK && lesson->overhead > 0 && s->timeline.n_execs > 0) {
+        return plan_at_cost(s);
     }
     if (status == NEAP_OK && lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
         s->judged.place.footprint > arena_limit(lesson, lesson->limit_used)) {
@@ -380,6 +490,7 @@ void np_lesson_learn(np_lesson *lesson)
         np_timeline_free(&s.timeline);
     }
     np_memory_free(lesson->memory, s.homes, s.period.lives.n + 1, sizeof *s.homes);
+    np_memory_free(lesson->memory, s.doubtful, s.period.lives.n + 1, sizeof *s.doubtful);
     if (s.period.memory) {
         np_period_free(&s.period);
     }

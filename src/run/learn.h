@@ -23,6 +23,12 @@ typedef struct np_lesson {
     const neap_memory *memory;
 
     /* what is given */
+    np_array(uint64_t) doubted_ids; /* blocks of the trace that must not be swapped, nor their like in other periods */
+    np_array(uint32_t) doubted_lives; /* the same for lives of the period */
+    uint32_t margin;                  /* execs that a use lasts, before and after */
+    bool is_quick;                    /* the pool alone where the limit allows it, and quickly */
+    double lap_ns;                    /* an iteration without swaps, as measured; 0: it was not */
+    double overhead;                  /* in place of a limit: the lowest footprint at this cost; 0: not asked for */
     neap_trace *trace;
     np_array(np_resident) residents; /* sorted by id */
     np_array(uint32_t) home_pages;   /* of the residents */

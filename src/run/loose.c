@@ -139,7 +139,7 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
     }
     made->bytes = bytes;
     made->life = NP_NO_LIFE;
-    made->kind = bytes < m->device->page_bytes ? NP_BLOCK_SMALL : NP_BLOCK_LOOSE;
+    made->kind = bytes < m->device->page_bytes && !m->is_beneath ? NP_BLOCK_SMALL : NP_BLOCK_LOOSE;
     made->malloc_event = UINT64_MAX;
     if (bytes > (uint64_t)m->device->n_pages * m->device->page_bytes) {
         status = NEAP_DEVICE_FULL;
@@ -248,65 +248,56 @@ static neap_status list_touches(neap_device *m, const neap_use *uses, size_t n_u
     return status;
 }
 
-neap_status np_launch(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_times *times,
-                      uint64_t *mark)
+neap_status np_launch(neap_device *m, const np_given *given, uint64_t *mark)
 {
+    const neap_work *work = given->work;
     np_task task = {.run = work->run,
                     .arg = work->arg,
                     .arg_bytes = work->arg_bytes,
                     .duration_ns = work->duration_ns,
-                    .times = times};
+                    .times = given->times};
     if (m->device->wants_touches) {
-        neap_status status = list_touches(m, uses, n_uses);
+        neap_status status = list_touches(m, given->uses, given->n_uses);
         if (status != NEAP_OK) {
             return status;
         }
         task.touches = m->touches.items;
-        task.n_touches = (uint32_t)n_uses;
+        task.n_touches = (uint32_t)given->n_uses;
     }
     return m->device->api->launch(m->device, work->stream, &task, mark);
 }
 
 /* Everything that the work uses is on the device when this succeeds. */
-static neap_status make_ready(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses)
+neap_status np_loose_ready(neap_device *m, const np_given *given)
 {
+    const neap_use *uses = given->uses;
     neap_status status = NEAP_OK;
     m->pin++;
-    m->exec_name = work->name;
-    for (size_t i = 0; i < n_uses; i++) {
+    m->exec_name = given->work->name;
+    for (size_t i = 0; i < given->n_uses; i++) {
         uses[i].block->pinned_by = m->pin;
     }
     for (int flat = 1; flat >= 0; flat--) {
-        for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
+        for (size_t i = 0; i < given->n_uses && status == NEAP_OK; i++) {
             if ((uses[i].block->kind == NP_BLOCK_FLAT) == (flat == 1)) {
                 status = np_block_return(m, uses[i].block);
             }
         }
     }
-    for (size_t i = 0; i < n_uses && status == NEAP_OK; i++) {
+    for (size_t i = 0; i < given->n_uses && status == NEAP_OK; i++) {
         np_recent_touch(m, uses[i].block);
-        if (uses[i].block->after_left & (1u << work->stream)) {
-            status = np_wait_after(m, uses[i].block, work->stream);
+        if (uses[i].block->after_left & (1u << given->work->stream)) {
+            status = np_wait_after(m, uses[i].block, given->work->stream);
         }
     }
     m->exec_name = NULL;
     return status;
 }
 
-neap_status np_loose_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_times *times)
+void np_loose_given(neap_device *m, const np_given *given)
 {
-    uint64_t mark;
-    neap_status status = make_ready(m, work, uses, n_uses);
-    if (status == NEAP_OK) {
-        status = np_launch(m, work, uses, n_uses, times, &mark);
+    (void)m;
+    for (size_t i = 0; i < given->n_uses; i++) {
+        given->uses[i].block->clean.n_writes += given->uses[i].kind != NEAP_ACCESS_READ;
     }
-    if (status != NEAP_OK) {
-        return np_device_fail(status,
-                              "%s could not be given to the device: %s; nothing is lost, and it can be tried again",
-                              work->name, neap_status_message(status));
-    }
-    for (size_t i = 0; i < n_uses; i++) {
-        uses[i].block->clean.n_writes += uses[i].kind != NEAP_ACCESS_READ;
-    }
-    return NEAP_OK;
 }

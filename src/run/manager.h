@@ -23,6 +23,7 @@
 #include "run/pattern.h"
 #include "run/record.h"
 #include "run/refine.h"
+#include "run/side.h"
 #include "run/small.h"
 
 enum { NP_MAX_PATTERNS = 8, NP_MAX_UNKNOWN = 8 };
@@ -39,12 +40,33 @@ typedef struct np_unknown {
     uint32_t n_seen;
 } np_unknown;
 
+/* A piece of work between being made ready and having been given to the device. */
+typedef struct np_given {
+    const neap_work *work;
+    const neap_use *uses;
+    size_t n_uses;
+    np_times *times; /* NULL, or to be filled in */
+    bool is_planned; /* it is the plan's next exec */
+    bool is_late;    /* and uses more than was planned */
+} np_given;
+
 struct neap_device {
     pthread_mutex_t lock;
     const neap_memory *memory;
     np_device *device;
     neap_device_options options;
     neap_state state;
+
+    /* beneath a program that gives its work by itself (beneath.c) */
+    double overhead;               /* a share of the iteration: the lowest limit at that cost is looked for; 0: none */
+    bool is_limited_anew;          /* a limit has come with the plan that is being entered */
+    bool is_beneath;               /* uses are what was seen: there can be more and less than planned */
+    uint32_t margin;               /* execs that a block stays after a use, and is back before one */
+    uint64_t late[NP_MAX_STREAMS]; /* marks of the last work that used what it was not planned to */
+    bool has_late;                 /* there is one: others' copies and work come after it */
+    uint64_t n_late;               /* such uses so far */
+    np_array(uint64_t) doubted;    /* numbers of blocks in the recording that must not be swapped */
+    np_side side;
 
     /* off the plan */
     np_pages pages;
@@ -105,6 +127,10 @@ typedef struct np_plan_wish {
     bool is_disturbed;
     bool is_refinement;    /* the plan is refine.c's */
     const double *weights; /* NULL, or of a mix of the paper's scores */
+    bool is_quick;         /* see np_lesson */
+    double lap_ns;
+    const uint32_t *doubted; /* lives of the trace's period that must not be swapped; copied */
+    uint32_t n_doubted;
     uint64_t seed;
 } np_plan_wish;
 
@@ -173,10 +199,44 @@ void np_live_add(neap_device *m, neap_block *block);
 void np_live_remove(neap_device *m, neap_block *block);
 neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block);
 void np_loose_free(neap_device *m, neap_block *block);
-neap_status np_loose_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_times *times);
+/* Brings what the work uses; once it was given, notes it. */
+neap_status np_loose_ready(neap_device *m, const np_given *given);
+void np_loose_given(neap_device *m, const np_given *given);
 neap_status np_wait_after(neap_device *m, neap_block *block, np_stream stream); /* see neap_block.after */
-neap_status np_launch(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_times *times,
-                      uint64_t *mark);
+neap_status np_launch(neap_device *m, const np_given *given, uint64_t *mark);
+
+/* ---- events.c ---- */
+
+/* The two halves of an exec: before the work is given to the device, and after. Under the lock. */
+neap_status np_exec_ready(neap_device *m, const neap_work *work, uint64_t key, const neap_use *uses, size_t n_uses,
+                          np_given *given);
+void np_exec_given(neap_device *m, const np_given *given, uint64_t mark);
+neap_status np_malloc_locked(neap_device *m, uint64_t bytes, neap_block **block);
+neap_status np_free_locked(neap_device *m, neap_block *block);
+
+/* ---- beneath.c: for a program that gives its work to the driver by itself. All under the lock ---- */
+
+void np_beneath_begin(neap_device *m, uint32_t margin, double overhead);
+
+/* Everything that is absent comes back, and the plan is left: somebody may touch what neap cannot see. *why: for the log. */
+neap_status np_beneath_home(neap_device *m, const char *why);
+
+/* The block is where it is from now on, and stays. */
+neap_status np_beneath_fix(neap_device *m, neap_block *block);
+
+/* No plan is to swap the block, nor those that take its place in other iterations. */
+void np_beneath_doubt(neap_device *m, neap_block *block);
+neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, np_u32_array *lives);
+void np_beneath_replan(neap_device *m); /* asks for the plans that doubts have made necessary */
+
+/* ---- side.c ---- */
+neap_status np_side_malloc(neap_device *m, uint64_t bytes, np_stream stream, char **address);
+neap_status np_side_free(neap_device *m, const char *address,
+                         np_stream stream);                  /* NEAP_BAD_ARGUMENT: no block is there */
+bool np_side_has(const neap_device *m, const char *address); /* is it an address of the side's? */
+uint64_t np_side_bytes(neap_device *m, const char *address); /* of the block that begins there, rounded up; 0: none */
+void np_side_close(neap_device *m);
+bool np_side_is_valid(const np_side *side);
 
 /* ---- plain.c ---- */
 neap_status np_plain_malloc(neap_device *m, uint64_t bytes, neap_block **block);
@@ -185,7 +245,9 @@ void np_plain_free(neap_device *m, neap_block *block);
 /* ---- follow.c: on the plan. *served false: the event is not the planned one, and the device is off the plan now ---- */
 neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_block **block);
 neap_status np_follow_free(neap_device *m, neap_block *block, bool *served);
-neap_status np_follow_exec(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, bool *served);
+/* The same, the work still to be given; *given says how. Then, once it was, what follows it. */
+neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool *served);
+void np_follow_given(neap_device *m, const np_given *given, uint64_t mark);
 
 /* Takes the times of the laps that are done. */
 void np_follow_note_laps(neap_device *m);
@@ -208,6 +270,8 @@ bool np_enter(neap_device *m, np_pattern *pattern); /* at its start; false: it c
 
 /* ---- arena.c ---- */
 neap_status np_arena_grow_for(neap_device *m, const np_pattern *pattern); /* large enough for the pattern */
+void np_arena_shrink_for(neap_device *m, const np_pattern *pattern);      /* no larger than that; off the plan */
+bool np_arena_could_fit(const neap_device *m, const np_pattern *pattern); /* within the limit that holds with it */
 void np_recount_arena(neap_device *m); /* counts anew who uses its pages: off the plan */
 
 /* ---- leave.c ---- */

@@ -163,7 +163,7 @@ static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbe
     for (uint32_t i = 0; i < view->n_pages; i++) {
         numbers[i] = NP_NO_PAGE;
         if (view->numbers[i] == NP_NO_PAGE) {
-            uint32_t home = np_block_home_page(m, block, i);
+            uint32_t home = block->is_fixed ? NP_NO_PAGE : np_block_home_page(m, block, i);
             if (home != NP_NO_PAGE && m->pages.pages.items[home].n_users == 0) {
                 np_pages_use(&m->pages, home);
                 numbers[i] = home;
@@ -173,7 +173,10 @@ static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbe
         }
     }
     rest = np_memory_alloc(m->memory, n_rest, sizeof *rest);
-    status = rest ? n_rest > 0 ? np_room_take(m, n_rest, rest) : NEAP_OK : NEAP_NO_MEMORY;
+    status = !rest             ? NEAP_NO_MEMORY
+             : n_rest == 0     ? NEAP_OK
+             : block->is_fixed ? np_room_take_new(m, n_rest, rest)
+                               : np_room_take(m, n_rest, rest);
     if (status != NEAP_OK) {
         np_pages_unuse(&m->pages, numbers, view->n_pages);
     }

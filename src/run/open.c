@@ -122,10 +122,12 @@ void neap_close(neap_device *device)
     np_array_free(device->memory, &device->unknown);
     np_array_free(device->memory, &device->touches);
     np_array_free(device->memory, &device->uses);
+    np_array_free(device->memory, &device->doubted);
     np_spares_dissolve(device);
     np_array_free(device->memory, &device->spares);
     np_view_free(&device->pages, &device->arena, NP_UNCOUNTED);
     np_small_free(&device->small);
+    np_side_close(device);
     np_host_free(&device->host);
     np_recorder_free(&device->recorder);
     np_pages_free(&device->pages);

@@ -155,6 +155,14 @@ void np_pages_join_arena(np_pages *pages, uint32_t number)
     pages->n_arena_unused += page->n_users == 0;
 }
 
+void np_pages_leave_arena(np_pages *pages, uint32_t number)
+{
+    pages->pages.items[number].is_arena = false;
+    pages->n_arena--;
+    pages->n_arena_unused--;
+    give_back(pages, number, 1);
+}
+
 void np_pages_clear_arena(np_pages *pages)
 {
     for (uint32_t i = 0; i < pages->pages.n; i++) {

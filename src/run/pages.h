@@ -42,8 +42,11 @@ void np_pages_use(np_pages *pages, uint32_t number); /* one more user */
 /* One user less for each; given back where it was the last and the page is no arena's. NP_NO_PAGE is passed over. */
 void np_pages_unuse(np_pages *pages, const uint32_t *numbers, uint32_t n);
 
-/* Makes a held page part of the arena, for good. */
+/* Makes a held page part of the arena. */
 void np_pages_join_arena(np_pages *pages, uint32_t number);
+
+/* The page, without users, is no longer the arena's, and given back. */
+void np_pages_leave_arena(np_pages *pages, uint32_t number);
 
 /* No arena page has users: what a plan does with them is not counted while it runs. */
 void np_pages_clear_arena(np_pages *pages);

@@ -38,6 +38,7 @@ void np_pattern_free(np_pattern *pattern)
     np_memory_free(memory, pattern->out_marks, n_swaps, sizeof *pattern->out_marks);
     np_memory_free(memory, pattern->in_marks, n_swaps, sizeof *pattern->in_marks);
     np_memory_free(memory, pattern->is_out, n_swaps, sizeof *pattern->is_out);
+    np_memory_free(memory, pattern->doubted, pattern->program.lives.n, sizeof *pattern->doubted);
     np_memory_free(memory, pattern->names, pattern->names_bytes, 1);
     np_memory_free(memory, pattern->name_at, n_execs, sizeof *pattern->name_at);
     np_array_free(memory, &pattern->laps_ns);
@@ -64,11 +65,12 @@ static neap_status make_tables(np_pattern *pattern)
     pattern->out_marks = np_memory_alloc_zero(memory, program->swaps.n, sizeof *pattern->out_marks);
     pattern->in_marks = np_memory_alloc_zero(memory, program->swaps.n, sizeof *pattern->in_marks);
     pattern->is_out = np_memory_alloc_zero(memory, program->swaps.n, sizeof *pattern->is_out);
+    pattern->doubted = np_memory_alloc_zero(memory, program->lives.n, sizeof *pattern->doubted);
     pattern->names = np_memory_alloc_zero(memory, pattern->names_bytes, 1);
     pattern->name_at = np_memory_alloc_zero(memory, program->n_execs, sizeof *pattern->name_at);
     if (!pattern->actors || !pattern->blocks || !pattern->now || !pattern->exec_streams || !pattern->exec_ns ||
-        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out || !pattern->names ||
-        !pattern->name_at) {
+        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out || !pattern->doubted ||
+        !pattern->names || !pattern->name_at) {
         return NEAP_NO_MEMORY;
     }
     return np_array_reserve(memory, &pattern->laps_ns, 64);

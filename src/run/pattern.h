@@ -29,16 +29,21 @@ typedef struct np_pattern {
     uint64_t *exec_marks;  /* by exec: of the last time it was given; 0: not since the plan was entered */
     uint64_t *out_marks;   /* by swap */
     uint64_t *in_marks;
-    bool *is_out; /* by swap: its copy out was given, its copy in was not */
-    char *names;  /* of the execs, each ended by '\0' */
+    bool *is_out;    /* by swap: its copy out was given, its copy in was not */
+    bool *doubted;   /* by life: it was used while it was away */
+    bool has_doubts; /* and no plan without its swaps was asked for yet */
+    char *names;     /* of the execs, each ended by '\0' */
     size_t names_bytes;
     uint32_t *name_at; /* by exec: into `names` */
     uint64_t hash;     /* of its events */
     uint32_t n_tail;   /* so many last events occur in this order only at the period's end; 0: no number below
                             * NP_RECENT_KEYS does */
     bool was_entered;
-    uint32_t n_live;    /* planned blocks that are live */
-    uint32_t n_refused; /* starts at which it could not be entered, since the last time it was */
+    bool is_quick;        /* the pool alone, made in no time: a better one is to be asked for */
+    uint32_t limit_pages; /* the limit that holds from its first entering on; 0: no other than before */
+    uint64_t taken_at;    /* events recorded when it was taken from the planner */
+    uint32_t n_live;      /* planned blocks that are live */
+    uint32_t n_refused;   /* starts at which it could not be entered, since the last time it was */
 
     neap_trace *trace; /* NULL, or what it was planned from, kept for refinement */
     bool is_disturbed; /* its times were */

@@ -102,6 +102,7 @@ static void ask(neap_device *m)
 {
     np_refine *refine = &m->refine;
     np_plan_wish wish = {.trace = refine->trace, .is_disturbed = refine->is_disturbed, .is_refinement = true};
+    np_u32_array doubted = {0};
     refine->n_tried++;
     refine->has_weights = refine->n_tried % 2 == 1;
     refine->trace = NULL;
@@ -111,9 +112,14 @@ static void ask(neap_device *m)
         wish.weights = refine->weights;
     }
     refine->is_asked = true;
+    if (np_beneath_list_doubted(m, refine->measured, &doubted) == NEAP_OK) {
+        wish.doubted = doubted.items;
+        wish.n_doubted = (uint32_t)doubted.n;
+    }
     if (!np_ask_for_plan(m, &wish)) {
         end(m);
     }
+    np_array_free(m->memory, &doubted);
 }
 
 /* What came of the weights tried last. */

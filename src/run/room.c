@@ -37,7 +37,7 @@ void np_recent_remove(neap_device *m, neap_block *block)
 
 void np_recent_touch(neap_device *m, neap_block *block)
 {
-    if (block->kind == NP_BLOCK_SMALL || block->kind == NP_BLOCK_PLAIN || m->newest == block) {
+    if (block->kind == NP_BLOCK_SMALL || block->kind == NP_BLOCK_PLAIN || block->is_fixed || m->newest == block) {
         return;
     }
     np_recent_remove(m, block);

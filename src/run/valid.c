@@ -93,6 +93,7 @@ static const char *walk_recent(const neap_device *m)
     }
     for (const neap_block *block = m->live; block && !is_running(m); block = block->next) {
         bool can_leave = block->kind == NP_BLOCK_FLAT ? !block->is_absent : block->view.n_missing < block->view.n_pages;
+        can_leave = can_leave && !block->is_fixed;
         if (block->kind != NP_BLOCK_SMALL && block->kind != NP_BLOCK_PLAIN &&
             can_leave != is_in_recent_list(m, block)) {
             return can_leave ? "a block that could leave is not listed" : "a block that has left is listed";
@@ -131,6 +132,7 @@ static void count_users(const neap_device *m, uint32_t *n_users)
     for (size_t i = 0; i < m->small.slabs.n; i++) {
         count_view(&m->small.slabs.items[i]->view, n_users);
     }
+    count_view(&m->side.view, n_users);
 }
 
 static const char *walk_pages(const neap_device *m)

@@ -1,0 +1,101 @@
+/* calls.c: which driver calls matter.
+ *
+ * CUPTI gives a call's arguments as a struct in their order, each aligned to its size: the offsets below. What begins like
+ * a call that touches memory and is not listed is unknown: before it everything comes home. */
+#include <string.h>
+
+#include "hook/core.h"
+
+#define NO NP_CALL_NOWHERE
+
+/* clang-format off */
+static const np_hook_call calls[] = {
+    /* of launches: `to` is where kernelParams stands, `from` where extra does, `bytes` where the function does */
+    {"cuLaunchKernel",              NULL,          NP_CALL_LAUNCH,        48,  56, 0,  40},
+    {"cuLaunchCooperativeKernel",   NULL,          NP_CALL_LAUNCH,        48,  NO, 0,  40},
+    {"cuLaunchKernelEx",            NULL,          NP_CALL_LAUNCH_EX,     16,  24, 8,  NO},
+    {"cuMemcpy",                    "memcpy",      NP_CALL_COPY,          0,   8,  16, NO},
+    {"cuMemcpyAsync",               "memcpy",      NP_CALL_COPY,          0,   8,  16, 24},
+    {"cuMemcpyHtoD_v2",             "memcpy.htod", NP_CALL_COPY,          0,   8,  16, NO},
+    {"cuMemcpyHtoDAsync_v2",        "memcpy.htod", NP_CALL_COPY,          0,   8,  16, 24},
+    {"cuMemcpyDtoH_v2",             "memcpy.dtoh", NP_CALL_COPY,          0,   8,  16, NO},
+    {"cuMemcpyDtoHAsync_v2",        "memcpy.dtoh", NP_CALL_COPY,          0,   8,  16, 24},
+    {"cuMemcpyDtoD_v2",             "memcpy.dtod", NP_CALL_COPY,          0,   8,  16, NO},
+    {"cuMemcpyDtoDAsync_v2",        "memcpy.dtod", NP_CALL_COPY,          0,   8,  16, 24},
+    {"cuMemsetD8_v2",               "memset",      NP_CALL_COPY,          0,   NO, 16, NO},
+    {"cuMemsetD16_v2",              "memset",      NP_CALL_COPY,          0,   NO, NO, NO},
+    {"cuMemsetD32_v2",              "memset",      NP_CALL_COPY,          0,   NO, NO, NO},
+    {"cuMemsetD8Async",             "memset",      NP_CALL_COPY,          0,   NO, 16, 24},
+    {"cuMemsetD16Async",            "memset",      NP_CALL_COPY,          0,   NO, NO, 24},
+    {"cuMemsetD32Async",            "memset",      NP_CALL_COPY,          0,   NO, NO, 24},
+    {"cuMemsetD2D8Async",           "memset.2d",   NP_CALL_COPY,          0,   NO, NO, 40},
+    {"cuMemsetD2D16Async",          "memset.2d",   NP_CALL_COPY,          0,   NO, NO, 40},
+    {"cuMemsetD2D32Async",          "memset.2d",   NP_CALL_COPY,          0,   NO, NO, 40},
+    {"cuMemcpy2D_v2",               "memcpy.2d",   NP_CALL_DESCRIBED,     0,   NO, 128, NO},
+    {"cuMemcpy2DUnaligned_v2",      "memcpy.2d",   NP_CALL_DESCRIBED,     0,   NO, 128, NO},
+    {"cuMemcpy2DAsync_v2",          "memcpy.2d",   NP_CALL_DESCRIBED,     0,   NO, 128, 8},
+    {"cuMemcpy3D_v2",               "memcpy.3d",   NP_CALL_DESCRIBED,     0,   NO, 200, NO},
+    {"cuMemcpy3DAsync_v2",          "memcpy.3d",   NP_CALL_DESCRIBED,     0,   NO, 200, 8},
+    {"cuGraphLaunch",               "graph",       NP_CALL_GRAPH_LAUNCH,  0,   NO, NO, 8},
+    {"cuStreamDestroy",             NULL,          NP_CALL_STREAM_DESTROY, NO, NO, NO, 0},
+    {"cuStreamDestroy_v2",          NULL,          NP_CALL_STREAM_DESTROY, NO, NO, NO, 0},
+    {"cuStreamBeginCapture",        NULL,          NP_CALL_CAPTURE_BEGIN, NO,  NO, NO, 0},
+    {"cuStreamBeginCapture_v2",     NULL,          NP_CALL_CAPTURE_BEGIN, NO,  NO, NO, 0},
+    {"cuStreamBeginCaptureToGraph", NULL,          NP_CALL_CAPTURE_BEGIN, NO,  NO, NO, 0},
+    {"cuStreamEndCapture",          NULL,          NP_CALL_CAPTURE_END,   8,   NO, NO, 0},
+    {"cuGraphInstantiate",          NULL,          NP_CALL_INSTANTIATE,   0,   8,  NO, NO},
+    {"cuGraphInstantiate_v2",       NULL,          NP_CALL_INSTANTIATE,   0,   8,  NO, NO},
+    {"cuGraphInstantiateWithFlags", NULL,          NP_CALL_INSTANTIATE,   0,   8,  NO, NO},
+    {"cuGraphInstantiateWithParams", NULL,         NP_CALL_INSTANTIATE,   0,   8,  NO, NO},
+    {"cuGraphExecDestroy",          NULL,          NP_CALL_GRAPH_DESTROY, 0,   NO, NO, NO},
+    {"cuGraphDestroy",              NULL,          NP_CALL_GRAPH_DESTROY, 0,   NO, NO, NO},
+    {"cuModuleUnload",              NULL,          NP_CALL_UNLOAD,        NO,  NO, NO, NO},
+    {"cuLibraryUnload",             NULL,          NP_CALL_UNLOAD,        NO,  NO, NO, NO},
+    {"cuIpcGetMemHandle",           NULL,          NP_CALL_EXPORT,        8,   NO, NO, NO},
+    {"cuMemRetainAllocationHandle", NULL,          NP_CALL_EXPORT,        8,   NO, NO, NO},
+    {"cuMemGetHandleForAddressRange", NULL,        NP_CALL_EXPORT,        8,   NO, NO, NO},
+    {"cuCtxEnablePeerAccess",       NULL,          NP_CALL_PEER,          NO,  NO, NO, NO},
+};
+/* clang-format on */
+
+static const np_hook_call unknown = {"?", "unknown", NP_CALL_UNKNOWN, NO, NO, NO, NO};
+
+/* What begins so gives work that touches memory, or changes what a graph does. */
+static const char *const touching[] = {
+    "cuLaunch",           "cuMemcpy",         "cuMemset",    "cuGraphLaunch",     "cuGraphExecUpdate",
+    "cuStreamBatchMemOp", "cuStreamWriteVal", "cuMemPrefet", "cuMemDiscard",      "cuGraphKernelNodeSet",
+    "cuGraphExecKernel",  "cuGraphExecMem",   "cuGraphAddK", "cuGraphAddMem",     "cuGraphAddNode",
+    "cuGraphExecNodeSet", "cuGraphExecChild", "cuArray",     "cuTexObjectCreate", "cuSurfObjectCreate",
+    "cuGraphUpload",
+};
+
+/* And these do not, though they begin so. */
+static const char *const harmless[] = {"cuLaunchHostFunc", "cuMemcpyGetAttribute", "cuArrayGet",      "cuGraphUpload",
+                                       "cuArrayDestroy",   "cuArrayCreate",        "cuArray3DCreate", "cuArray3DGet"};
+
+static bool begins_like_any(const char *name, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(name, list[i], strlen(list[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const np_hook_call *np_hook_call_find(const char *name, bool *per_thread)
+{
+    size_t n = strlen(name);
+    *per_thread = n > 5 && (strcmp(name + n - 5, "_ptsz") == 0 || strcmp(name + n - 5, "_ptds") == 0);
+    n -= *per_thread ? 5 : 0;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        if (strlen(calls[i].name) == n && strncmp(calls[i].name, name, n) == 0) {
+            return &calls[i];
+        }
+    }
+    if (begins_like_any(name, touching, sizeof touching / sizeof *touching) &&
+        !begins_like_any(name, harmless, sizeof harmless / sizeof *harmless)) {
+        return &unknown;
+    }
+    return NULL;
+}

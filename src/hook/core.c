@@ -1,0 +1,470 @@
+/* core.c: devices as the hook knows them; malloc and free; stepping aside. */
+#include "hook/core.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "device/cuda.h"
+#include "device/kinds.h"
+#include "hook/report.h"
+#include "hook/watch.h"
+
+enum { NO_ERROR = 0, ERROR_MEMORY = 2 }; /* cudaSuccess, cudaErrorMemoryAllocation */
+
+np_hook np_the_hook;
+_Thread_local bool np_hook_is_inside;
+_Thread_local np_hook_device *np_hook_held;
+
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* of devices, one at a time */
+static pthread_once_t reading = PTHREAD_ONCE_INIT;
+static atomic_bool is_over;
+
+/* ---- the process ---- */
+
+static void say_logged(void *user, neap_log_level level, const char *line)
+{
+    const np_hook_device *device = user;
+    (void)level;
+    np_hook_say("cuda:%d: %s", device->ordinal, line);
+}
+
+static void in_child(void)
+{
+    atomic_store(&is_over, true); /* the device is the parent's */
+    np_hook_watch_child();
+}
+
+static void read_settings(void)
+{
+    np_hook_settings_read(&np_the_hook.settings);
+    if (np_the_hook.settings.mode != NP_HOOK_OFF) {
+        (void)pthread_atfork(NULL, NULL, in_child);
+    }
+}
+
+bool np_hook_is_on(void)
+{
+    (void)pthread_once(&reading, read_settings);
+    return np_the_hook.settings.mode != NP_HOOK_OFF;
+}
+
+bool np_hook_is_over(void)
+{
+    return atomic_load(&is_over);
+}
+
+static void keep_trace(np_hook_device *device)
+{
+    const char *path = np_the_hook.settings.record;
+    neap_error error = {""};
+    neap_trace *trace = NULL;
+    neap_status status = neap_device_trace(device->manager, NULL, &error, &trace);
+    if (status == NEAP_OK) {
+        status = neap_trace_write(trace, path, &error);
+        neap_trace_free(trace);
+    }
+    if (status != NEAP_OK) {
+        np_hook_say("%s: %s", path, error.text[0] ? error.text : neap_status_message(status));
+    } else {
+        np_hook_say("the trace is in %s", path);
+    }
+}
+
+/* At exit the driver still answers, but other threads may be at work: nothing is freed, and nothing more is looked at. */
+static void at_exit(void)
+{
+    if (atomic_load(&is_over)) {
+        return;
+    }
+    np_hook_is_inside = true;
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
+        if (np_the_hook.devices[i] && np_the_hook.settings.record) {
+            keep_trace(np_the_hook.devices[i]);
+            break; /* one file, one device */
+        }
+    }
+    if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
+        np_hook_verify_tell();
+    } else {
+        np_hook_report_write(&np_the_hook.settings);
+    }
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
+        if (np_the_hook.devices[i]) {
+            (void)pthread_mutex_lock(&np_the_hook.devices[i]->manager->lock);
+            np_plans_save(np_the_hook.devices[i]->manager);
+            (void)pthread_mutex_unlock(&np_the_hook.devices[i]->manager->lock);
+        }
+    }
+    atomic_store(&is_over, true);
+    np_hook_watch_end();
+    np_hook_is_inside = false;
+}
+
+/* ---- devices ---- */
+
+static neap_device_options options_of(const np_hook_settings *settings, np_hook_device *device)
+{
+    return (neap_device_options){
+        .limit = settings->limit,
+        .limit_share = settings->limit_share,
+        .plan_cache = settings->plan_cache,
+        .min_block = settings->min_block,
+        .plan_threads = 2,
+        .log_level = settings->log_level,
+        .log = say_logged,
+        .log_user = device,
+    };
+}
+
+static neap_status open_manager(np_hook_device *device, neap_error *error)
+{
+    const np_hook_settings *settings = &np_the_hook.settings;
+    np_device_settings wanted = {.n_streams = NP_MAX_STREAMS, .number = (uint32_t)device->ordinal, .adopts = true};
+    neap_device_options options = options_of(settings, device);
+    np_device *opened;
+    neap_status status = np_the_hook.driver.library ? NEAP_OK : np_cuda_driver_load(&np_the_hook.driver, error);
+    if (status == NEAP_OK) {
+        status = np_cuda_open(&wanted, &np_memory_default, error, &opened);
+    }
+    if (status == NEAP_OK) {
+        device->context = np_cuda_context_of(opened);
+        status = np_manager_open(opened, &options, error, &device->manager);
+    }
+    if (status == NEAP_OK) {
+        np_beneath_begin(device->manager, settings->margin, settings->overhead);
+        device->manager->plan_not_before_ns = settings->mode == NP_HOOK_RECORD ? UINT64_MAX : 0;
+    }
+    return status;
+}
+
+static np_hook_device *open_device(int ordinal, const char **why)
+{
+    static char text[sizeof(neap_error)]; /* one device fails to open, and no other is tried */
+    neap_error error = {""};
+    np_hook_device *device = np_memory_alloc_zero(&np_memory_default, 1, sizeof *device);
+    if (!device) {
+        *why = "there is no host memory";
+        return NULL;
+    }
+    device->ordinal = ordinal;
+    device->begin_ns = np_clock_ns();
+    device->facts.pool_iteration = UINT64_MAX;
+    if (open_manager(device, &error) != NEAP_OK) {
+        (void)snprintf(text, sizeof text, "%s", error.text[0] ? error.text : "the device could not be opened");
+        *why = text;
+        np_memory_free(&np_memory_default, device, 1, sizeof *device);
+        return NULL;
+    }
+    np_hook_index_init(&device->index, &np_memory_default);
+    np_hook_kernels_init(&device->kernels, &np_memory_default);
+    np_caching_init(&device->caching, false, &np_memory_default);
+    device->has_baseline = true;
+    return device;
+}
+
+np_hook_device *np_hook_device_get(int ordinal)
+{
+    static bool has_begun;
+    np_hook_device *device = NULL;
+    const char *why = NULL;
+    if (ordinal < 0 || ordinal >= NP_HOOK_MAX_DEVICES) {
+        return NULL;
+    }
+    (void)pthread_mutex_lock(&opening);
+    if (!np_the_hook.devices[ordinal] && !np_the_hook.aside) {
+        np_hook_subscribe();
+    }
+    if (!np_the_hook.devices[ordinal] && !np_the_hook.aside) {
+        np_the_hook.devices[ordinal] = open_device(ordinal, &why);
+    }
+    if (!has_begun) {
+        has_begun = true;
+        (void)atexit(at_exit);
+        np_hook_watch_begin(&np_the_hook.settings);
+    }
+    device = np_the_hook.devices[ordinal];
+    (void)pthread_mutex_unlock(&opening);
+    if (why) {
+        np_hook_step_aside(why);
+    }
+    return np_the_hook.aside ? NULL : device;
+}
+
+np_hook_device *np_hook_device_of_context(const void *context)
+{
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
+        if (np_the_hook.devices[i] && np_the_hook.devices[i]->context == context) {
+            return np_the_hook.devices[i];
+        }
+    }
+    return NULL;
+}
+
+neap_status np_hook_lane(np_hook_device *device, void *stream, np_stream *lane)
+{
+    np_device *d = device->manager->device;
+    np_stream free_lane = NP_MAX_STREAMS;
+    neap_status status;
+    if (device->streams[device->last_lane] == stream) {
+        *lane = device->last_lane;
+        return NEAP_OK;
+    }
+    for (np_stream i = 0; i < NP_MAX_STREAMS; i++) {
+        if (device->streams[i] == stream) {
+            *lane = device->last_lane = i;
+            return NEAP_OK;
+        }
+        free_lane = !device->streams[i] && free_lane == NP_MAX_STREAMS ? i : free_lane;
+    }
+    if (free_lane == NP_MAX_STREAMS) { /* they share the last one, in turns */
+        free_lane = NP_MAX_STREAMS - 1;
+    }
+    status = d->api->adopt(d, free_lane, stream);
+    if (status == NEAP_OK) {
+        device->streams[free_lane] = stream;
+        *lane = device->last_lane = free_lane;
+    }
+    return status;
+}
+
+/* ---- stepping aside ---- */
+
+static void bring_home(np_hook_device *device, const char *why)
+{
+    bool was_held = np_hook_held == device;
+    if (!was_held) {
+        (void)pthread_mutex_lock(&device->manager->lock);
+    }
+    if (np_beneath_home(device->manager, why) != NEAP_OK) {
+        np_hook_say("cuda:%d: not everything could be brought home: going on would be wrong", device->ordinal);
+        abort();
+    }
+    device->manager->plan_not_before_ns = UINT64_MAX;
+    device->manager->options.mode = NEAP_MODE_PLAIN;
+    device->facts.aside = why;
+    if (!was_held) {
+        (void)pthread_mutex_unlock(&device->manager->lock);
+    }
+}
+
+void np_hook_step_aside(const char *why)
+{
+    bool was_inside = np_hook_is_inside;
+    if (np_the_hook.aside) {
+        return;
+    }
+    np_the_hook.aside = why;
+    np_hook_say("%s; neap steps aside, and the program runs as it would without it", why);
+    np_hook_is_inside = true;
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
+        if (np_the_hook.devices[i]) {
+            bring_home(np_the_hook.devices[i], why);
+        }
+    }
+    np_hook_is_inside = was_inside;
+}
+
+/* ---- malloc and free ---- */
+
+/* What PyTorch's own allocator would hold. Without host memory for the model it is simply not known. */
+static void baseline_take(np_hook_device *device, uint64_t bytes, np_hook_entry *entry)
+{
+    np_caching_block block;
+    uint64_t held = 0;
+    if (device->has_baseline && np_caching_take(&device->caching, bytes, &block) == NEAP_OK &&
+        np_caching_held(&device->caching, &held) == NEAP_OK) {
+        *entry = (np_hook_entry){entry->begin, entry->end, entry->block, block.block, block.is_small, true};
+        device->caching_bytes = held > device->caching_bytes ? held : device->caching_bytes;
+    } else {
+        device->has_baseline = false;
+    }
+}
+
+static void baseline_give(np_hook_device *device, const np_hook_entry *entry)
+{
+    if (entry->has_baseline) {
+        np_caching_give(&device->caching, (np_caching_block){entry->baseline, entry->is_baseline_small});
+    }
+}
+
+static neap_status take_block(np_hook_device *device, uint64_t bytes, void **address)
+{
+    neap_device *m = device->manager;
+    np_hook_entry entry = {0};
+    neap_status status = np_malloc_locked(m, bytes, &entry.block);
+    if (status == NEAP_OK && device->n_captures > 0) {
+        status = np_beneath_fix(m, entry.block); /* a graph may be about to name it */
+        if (status != NEAP_OK) {
+            (void)np_free_locked(m, entry.block);
+        }
+    }
+    if (status != NEAP_OK) {
+        return status;
+    }
+    entry.begin = entry.block->address;
+    entry.end = entry.begin + bytes;
+    baseline_take(device, bytes, &entry);
+    status = np_hook_index_add(&device->index, &entry);
+    if (status != NEAP_OK) {
+        baseline_give(device, &entry);
+        (void)np_free_locked(m, entry.block);
+        return status;
+    }
+    *address = entry.block->address;
+    return NEAP_OK;
+}
+
+static neap_status take(np_hook_device *device, uint64_t bytes, void *stream, void **address)
+{
+    neap_device *m = device->manager;
+    np_stream lane;
+    char *at = NULL;
+    neap_status status;
+    if (bytes >= m->options.min_block) {
+        return take_block(device, bytes, address);
+    }
+    status = np_hook_lane(device, stream ? stream : NP_HOOK_LEGACY, &lane);
+    if (status == NEAP_OK) {
+        status = np_side_malloc(m, bytes, lane, &at);
+    }
+    if (status == NEAP_OK) {
+        *address = at;
+    }
+    return status;
+}
+
+static void note_high(np_hook_device *device)
+{
+    uint64_t reserved = np_hook_reserved(device);
+    uint64_t used = np_hook_used(device);
+    device->reserved_high = reserved > device->reserved_high ? reserved : device->reserved_high;
+    device->used_high = used > device->used_high ? used : device->used_high;
+}
+
+int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
+{
+    np_hook_device *device;
+    neap_status status;
+    bool was_inside = np_hook_is_inside;
+    np_hook_is_inside = true;
+    if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
+        int result = (np_hook_subscribe(), np_hook_verify_malloc(bytes, address));
+        np_hook_is_inside = was_inside;
+        return result;
+    }
+    device = np_hook_device_get(ordinal);
+    if (!device) {
+        int result = np_hook_pool_malloc(bytes, stream, address);
+        np_hook_is_inside = was_inside;
+        return result;
+    }
+    (void)pthread_mutex_lock(&device->manager->lock);
+    status = take(device, bytes, stream, address);
+    if (status == NEAP_OK) {
+        note_high(device);
+    }
+    (void)pthread_mutex_unlock(&device->manager->lock);
+    np_hook_is_inside = was_inside;
+    if (status != NEAP_OK && status != NEAP_DEVICE_FULL) {
+        np_hook_say("cuda:%d: %s", ordinal, neap_device_error());
+    }
+    return status == NEAP_OK ? NO_ERROR : ERROR_MEMORY;
+}
+
+static bool free_on(np_hook_device *device, void *address, void *stream)
+{
+    np_hook_entry entry;
+    np_stream lane = 0;
+    if (np_side_has(device->manager, address)) {
+        if (np_hook_lane(device, stream ? stream : NP_HOOK_LEGACY, &lane) == NEAP_OK) {
+            (void)np_side_free(device->manager, address, lane);
+        }
+        return true;
+    }
+    if (!np_hook_index_remove(&device->index, address, &entry)) {
+        return false;
+    }
+    baseline_give(device, &entry);
+    if (np_the_hook.aside) { /* nobody has seen what was done with it */
+        (void)np_the_hook.driver.context_sync();
+    }
+    if (!np_hook_capture_free(device, entry.block)) {
+        (void)np_free_locked(device->manager, entry.block);
+    }
+    return true;
+}
+
+bool np_hook_free(void *address, void *stream)
+{
+    bool was_inside = np_hook_is_inside;
+    bool is_found = false;
+    np_hook_is_inside = true;
+    if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
+        is_found = np_hook_verify_free(address);
+    }
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES && !is_found; i++) {
+        np_hook_device *device = np_the_hook.devices[i];
+        if (device) {
+            (void)pthread_mutex_lock(&device->manager->lock);
+            is_found = free_on(device, address, stream);
+            (void)pthread_mutex_unlock(&device->manager->lock);
+        }
+    }
+    is_found = is_found || np_hook_pool_free(address, stream);
+    np_hook_is_inside = was_inside;
+    return is_found;
+}
+
+/* ---- what is known ---- */
+
+uint64_t np_hook_reserved(np_hook_device *device)
+{
+    return device->manager->pages.n_held * device->manager->device->page_bytes;
+}
+
+uint64_t np_hook_used(np_hook_device *device)
+{
+    return device->manager->stats.live + device->manager->side.live_bytes;
+}
+
+size_t np_hook_n_devices(void)
+{
+    size_t n = 0;
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
+        n += np_the_hook.devices[i] != NULL;
+    }
+    return n;
+}
+
+bool np_hook_get_facts(size_t index, np_hook_facts *facts)
+{
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
+        np_hook_device *device = np_the_hook.devices[i];
+        if (device && index-- == 0) {
+            bool was_inside = np_hook_is_inside;
+            np_hook_is_inside = true;
+            neap_stats stats;
+            neap_get_stats(device->manager, &stats);
+            (void)pthread_mutex_lock(&device->manager->lock);
+            *facts = device->facts;
+            facts->stats = stats;
+            facts->ordinal = device->ordinal;
+            facts->aside = np_the_hook.aside;
+            facts->seconds = (double)(np_clock_ns() - device->begin_ns) * 1e-9;
+            facts->side_bytes = device->manager->side.slabs.n * device->manager->side.slab_bytes;
+            facts->side_live = device->manager->side.peak_bytes;
+            facts->caching_bytes = device->has_baseline ? device->caching_bytes : 0;
+            facts->n_doubtful = device->manager->n_late;
+            (void)pthread_mutex_unlock(&device->manager->lock);
+            np_hook_is_inside = was_inside;
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,201 @@
+/* core.h: the hook's parts, and what each may ask of the others.
+ *
+ *   runtime.c   the functions of the CUDA runtime that the library puts itself in front of
+ *   inject.c    the driver calls it at its start: CUPTI is loaded and subscribed
+ *   calls.c     which driver calls matter, and where their arguments are
+ *   sight.c     one call seen: from its arguments to the blocks it uses, before and after it
+ *   graphs.c    captures and graphs, and the blocks they name
+ *   core.c      devices, malloc and free, stepping aside
+ *   pool.c      a plain pool, for when neap has stepped aside
+ *   verify.c    everything that a kernel is not seen to touch is taken from it
+ *   kernels.c, index.c, cupti.c, settings.c, report*.c, watch.c
+ *
+ * Each device has one manager, and the manager's lock guards all that the hook knows of the device. A call that gives
+ * work is held under it from CUPTI's callback before to the one after: the order in which work is given is the order in
+ * which it is known. The thread's own calls to the driver are not looked at meanwhile. */
+#ifndef NP_HOOK_CORE_H
+#define NP_HOOK_CORE_H
+
+#include "hook/cupti.h"
+#include "hook/facts.h"
+#include "hook/index.h"
+#include "hook/kernels.h"
+#include "hook/put.h"
+#include "hook/settings.h"
+#include "pool/caching.h"
+#include "run/manager.h"
+
+enum { NP_HOOK_MAX_DEVICES = 16 };
+
+/* What a graph names, from its capture to its destruction. */
+typedef struct np_hook_graph {
+    void *handle;    /* CUgraph or CUgraphExec; NULL: it is being captured */
+    void *stream;    /* whose capture it is */
+    uint32_t number; /* graphs and their executables of one capture share it */
+} np_hook_graph;
+
+/* A block that was freed while a graph needed it. */
+typedef struct np_hook_kept {
+    neap_block *block;
+    uint32_t graph; /* of the latest that can name it: a number */
+} np_hook_kept;
+
+typedef struct np_hook_device {
+    int ordinal;
+    neap_device *manager;
+    void *context; /* CUcontext */
+    uint64_t begin_ns;
+
+    np_hook_index index;
+    np_hook_kernels kernels;
+    void *streams[NP_MAX_STREAMS]; /* CUstream, NULL: none; the legacy stream is NP_HOOK_LEGACY */
+    uint32_t last_lane;            /* of the last work */
+
+    /* the call that is under way */
+    np_given given;
+    neap_work work;
+    np_array(neap_use) uses;
+    bool is_given; /* there is one */
+
+    /* graphs */
+    uint32_t n_captures; /* under way */
+    uint32_t next_graph;
+    np_array(np_hook_graph) graphs;
+    np_array(np_hook_kept) kept;
+
+    /* what PyTorch's own allocator would have done, of all sizes */
+    np_caching caching;
+    uint64_t caching_bytes;
+    np_array(np_caching_block) side_baseline; /* of small blocks, by number */
+    bool has_baseline;
+
+    np_hook_facts facts;    /* counters; the rest is filled in on request */
+    uint64_t reserved_high; /* as the program may reset them */
+    uint64_t used_high;
+} np_hook_device;
+
+#define NP_HOOK_LEGACY ((void *)1) /* CU_STREAM_LEGACY */
+
+typedef struct np_hook {
+    np_hook_settings settings;
+    np_cuda_driver driver;
+    np_cupti cupti;
+    void *subscriber;
+    bool is_seeing;                               /* CUPTI is subscribed */
+    const char *aside;                            /* NULL, or why neap does nothing but serve memory plainly */
+    np_hook_device *devices[NP_HOOK_MAX_DEVICES]; /* by ordinal; never removed */
+    uint64_t n_orphans;                           /* calls of contexts of which nothing was asked */
+} np_hook;
+
+extern np_hook np_the_hook;                        /* a process has one */
+extern _Thread_local bool np_hook_is_inside;       /* what the thread calls now is neap's own */
+extern _Thread_local np_hook_device *np_hook_held; /* whose lock the thread holds, between two callbacks */
+
+/* ---- core.c ---- */
+
+/* Is there anything to do in this process? Reads the settings at the first call. */
+bool np_hook_is_on(void);
+bool np_hook_is_over(void); /* the process ends, or is a forked child */
+
+/* The device of that ordinal, opened at the first call. NULL: neap has stepped aside. */
+np_hook_device *np_hook_device_get(int ordinal);
+np_hook_device *np_hook_device_of_context(const void *context); /* NULL: none */
+
+/* 0, or the CUDA runtime's number of an error. */
+int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address);
+/* False: the address is none of ours. */
+bool np_hook_free(void *address, void *stream);
+
+/* Bytes: of the model of its pool that the program is told about. */
+uint64_t np_hook_reserved(np_hook_device *device);
+uint64_t np_hook_used(np_hook_device *device);
+
+/* Once: why, on stderr. Everything comes home; what is asked for from now on comes from the plain pool. */
+void np_hook_step_aside(const char *why);
+
+/* The number of a stream, adopted at its first use. Under the lock. */
+neap_status np_hook_lane(np_hook_device *device, void *stream, np_stream *lane);
+
+/* ---- inject.c ---- */
+void np_hook_subscribe(void); /* where it was not yet */
+
+/* ---- calls.c ---- */
+typedef enum np_hook_call_kind {
+    NP_CALL_NONE, /* of no interest */
+    NP_CALL_LAUNCH,
+    NP_CALL_LAUNCH_EX,
+    NP_CALL_COPY,      /* and memsets */
+    NP_CALL_DESCRIBED, /* a copy described by a struct */
+    NP_CALL_GRAPH_LAUNCH,
+    NP_CALL_STREAM_DESTROY,
+    NP_CALL_CAPTURE_BEGIN,
+    NP_CALL_CAPTURE_END,
+    NP_CALL_INSTANTIATE,
+    NP_CALL_GRAPH_DESTROY,
+    NP_CALL_UNLOAD,
+    NP_CALL_EXPORT, /* of the block at an address */
+    NP_CALL_PEER,
+    NP_CALL_UNKNOWN, /* it could touch anything */
+} np_hook_call_kind;
+
+enum { NP_CALL_NOWHERE = 255 };
+
+typedef struct np_hook_call {
+    const char *name; /* of the driver's function */
+    const char *exec; /* of the exec it becomes; NULL: none */
+    uint8_t kind;     /* np_hook_call_kind */
+    uint8_t to;       /* offsets of its arguments in the struct that CUPTI gives; NP_CALL_NOWHERE: it has none */
+    uint8_t from;
+    uint8_t bytes;
+    uint8_t stream;
+} np_hook_call;
+
+/* By its name, _ptsz and _ptds included (*per_thread). NULL: of no interest. */
+const np_hook_call *np_hook_call_find(const char *name, bool *per_thread);
+
+/* ---- sight.c ---- */
+
+/* What is seen of one call. */
+typedef struct np_hook_sight {
+    np_hook_device *device;
+    const np_hook_kernel *kernel; /* NULL: it is no launch */
+    bool is_blind;                /* it may use what was not found */
+    bool is_fixing;               /* what it uses must stay */
+} np_hook_sight;
+
+/* Into device->uses: the blocks that a call which gives work names, each once. */
+void np_hook_gather(np_hook_sight *sight, const np_hook_call *call, const np_cupti_data *data);
+void *np_hook_stream_of(const np_hook_call *call, const np_cupti_data *data); /* the legacy one where it names none */
+void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data);
+void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data);
+neap_block *np_hook_block_at(const np_hook_device *device, const void *address); /* NULL: none */
+
+/* ---- graphs.c: all under the lock ---- */
+bool np_hook_is_capturing(np_hook_device *device, void *stream);
+void np_hook_capture_begin(np_hook_device *device, void *stream);
+void np_hook_capture_end(np_hook_device *device, void *stream, void *graph); /* NULL: it failed */
+void np_hook_graph_instantiate(np_hook_device *device, void *graph, void *executable);
+void np_hook_graph_destroy(np_hook_device *device, void *graph); /* or its executable */
+bool np_hook_graph_is_known(const np_hook_device *device, const void *executable);
+/* Every block that captured work names stays. */
+void np_hook_capture_use(np_hook_device *device, neap_block *block);
+/* True: the block is kept until its graph goes. */
+bool np_hook_capture_free(np_hook_device *device, neap_block *block);
+
+/* ---- pool.c ---- */
+int np_hook_pool_malloc(uint64_t bytes, void *stream, void **address);
+bool np_hook_pool_free(void *address, void *stream); /* false: none of its own */
+
+/* ---- runtime.c: what stands behind ours ---- */
+int np_hook_real_malloc(void **address, size_t bytes);
+int np_hook_real_free(void *address);
+int np_hook_real_get_device(int *ordinal);
+
+/* ---- verify.c ---- */
+int np_hook_verify_malloc(uint64_t bytes, void **address);
+bool np_hook_verify_free(void *address);
+void np_hook_verify_before(const np_hook_call *call, const np_cupti_data *data);
+void np_hook_verify_after(const np_hook_call *call, const np_cupti_data *data);
+void np_hook_verify_tell(void); /* at exit */
+
+#endif

@@ -1,0 +1,45 @@
+/* index.h: from an address to the block it lies in.
+ *
+ * Blocks that take part in plans are some hundreds to some thousands: a sorted array, searched by halving, with one test
+ * before that nearly all words of a kernel's parameters fail. */
+#ifndef NP_HOOK_INDEX_H
+#define NP_HOOK_INDEX_H
+
+#include "base/memory.h"
+
+typedef struct np_hook_entry {
+    const char *begin; /* bytes [begin, end) */
+    const char *end;
+    neap_block *block;
+    uint32_t baseline; /* what stands for it in the model of PyTorch's allocator */
+    bool is_baseline_small;
+    bool has_baseline;
+} np_hook_entry;
+
+typedef struct np_hook_index {
+    const neap_memory *memory;
+    np_array(np_hook_entry) entries; /* by address, not overlapping */
+    const char *lowest;              /* no block is below, */
+    const char *highest;             /* or at or above */
+} np_hook_index;
+
+void np_hook_index_init(np_hook_index *index, const neap_memory *memory);
+void np_hook_index_free(np_hook_index *index);
+
+/* The block must not overlap another. */
+neap_status np_hook_index_add(np_hook_index *index, const np_hook_entry *entry);
+
+/* The entry whose block begins there, taken out. False: none does. */
+bool np_hook_index_remove(np_hook_index *index, const char *begin, np_hook_entry *entry);
+
+/* The entry whose block has the byte, or NULL. Valid until the next change. */
+np_hook_entry *np_hook_index_find(const np_hook_index *index, const char *address);
+
+static inline bool np_hook_index_may_have(const np_hook_index *index, const char *address)
+{
+    return address >= index->lowest && address < index->highest;
+}
+
+bool np_hook_index_is_valid(const np_hook_index *index);
+
+#endif

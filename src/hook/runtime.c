@@ -1,0 +1,224 @@
+/* runtime.c: the functions of the CUDA runtime that the library is put in front of (LD_PRELOAD).
+ *
+ * Where neap has nothing to do, each is the runtime's own. */
+#include <dlfcn.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hook/core.h"
+
+/* dlsym's RTLD_NEXT is not POSIX. */
+#ifndef RTLD_NEXT
+#define RTLD_NEXT ((void *)-1l)
+#endif
+
+enum {
+    NOT_FOUND = 500 /* cudaErrorSymbolNotFound */,
+    POOL_RESERVED = 5,
+    POOL_RESERVED_HIGH,
+    POOL_USED,
+    POOL_USED_HIGH
+};
+
+/* The runtime's own, by name; NULL where it has none. */
+static void *find_real(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+#define REAL(name, type)                     \
+    static type *real;                       \
+    if (!real) {                             \
+        void *found = find_real(name);       \
+        memcpy(&real, &found, sizeof found); \
+    }                                        \
+    if (!real) {                             \
+        return NOT_FOUND;                    \
+    }
+
+typedef int malloc_function(void **address, size_t bytes);
+typedef int free_function(void *address);
+typedef int malloc_async_function(void **address, size_t bytes, void *stream);
+typedef int free_async_function(void *address, void *stream);
+typedef int info_function(size_t *free_bytes, size_t *total_bytes);
+typedef int attribute_function(void *pool, int attribute, void *value);
+typedef int get_device_function(int *ordinal);
+
+int np_hook_real_malloc(void **address, size_t bytes)
+{
+    REAL("cudaMalloc", malloc_function)
+    return real(address, bytes);
+}
+
+int np_hook_real_free(void *address)
+{
+    REAL("cudaFree", free_function)
+    return real(address);
+}
+
+int np_hook_real_get_device(int *ordinal)
+{
+    REAL("cudaGetDevice", get_device_function)
+    return real(ordinal);
+}
+
+static bool is_serving(void)
+{
+    return np_hook_is_on() && !np_hook_is_over() && !np_hook_is_inside;
+}
+
+static int serve_malloc(void **address, size_t bytes, void *stream)
+{
+    int ordinal = 0;
+    int result = np_hook_real_get_device(&ordinal);
+    if (result != 0) {
+        return result;
+    }
+    if (bytes == 0) {
+        *address = NULL;
+        return 0;
+    }
+    return np_hook_malloc(ordinal, bytes, stream, address);
+}
+
+/* ---- what the program calls ---- */
+
+int cudaMalloc(void **address, size_t bytes);
+int cudaMalloc(void **address, size_t bytes)
+{
+    return is_serving() ? serve_malloc(address, bytes, NULL) : np_hook_real_malloc(address, bytes);
+}
+
+int cudaFree(void *address);
+int cudaFree(void *address)
+{
+    if (address && np_hook_is_on() && np_hook_is_over()) {
+        return 0; /* the process ends, and its memory with it */
+    }
+    return address && is_serving() && np_hook_free(address, NULL) ? 0 : np_hook_real_free(address);
+}
+
+int cudaMallocAsync(void **address, size_t bytes, void *stream);
+int cudaMallocAsync(void **address, size_t bytes, void *stream)
+{
+    if (is_serving()) {
+        return serve_malloc(address, bytes, stream);
+    }
+    REAL("cudaMallocAsync", malloc_async_function)
+    return real(address, bytes, stream);
+}
+
+int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream);
+int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
+{
+    if (is_serving()) {
+        return serve_malloc(address, bytes, stream);
+    }
+    REAL("cudaMallocAsync_ptsz", malloc_async_function)
+    return real(address, bytes, stream);
+}
+
+int cudaFreeAsync(void *address, void *stream);
+int cudaFreeAsync(void *address, void *stream)
+{
+    if (np_hook_is_on() && np_hook_is_over()) {
+        return 0;
+    }
+    if (is_serving() && np_hook_free(address, stream)) {
+        return 0;
+    }
+    REAL("cudaFreeAsync", free_async_function)
+    return real(address, stream);
+}
+
+int cudaFreeAsync_ptsz(void *address, void *stream);
+int cudaFreeAsync_ptsz(void *address, void *stream)
+{
+    if (np_hook_is_on() && np_hook_is_over()) {
+        return 0;
+    }
+    if (is_serving() && np_hook_free(address, stream)) {
+        return 0;
+    }
+    REAL("cudaFreeAsync_ptsz", free_async_function)
+    return real(address, stream);
+}
+
+/* ---- what the program is told ---- */
+
+static np_hook_device *current_device(void)
+{
+    int ordinal = 0;
+    bool is_known = is_serving() && np_the_hook.settings.mode != NP_HOOK_VERIFY &&
+                    np_hook_real_get_device(&ordinal) == 0 && ordinal >= 0 && ordinal < NP_HOOK_MAX_DEVICES;
+    return is_known ? np_the_hook.devices[ordinal] : NULL;
+}
+
+int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
+int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
+{
+    np_hook_device *device = current_device();
+    neap_stats stats;
+    REAL("cudaMemGetInfo", info_function)
+    int result = real(free_bytes, total_bytes);
+    if (device && result == 0 && np_the_hook.settings.tells_limit) {
+        np_hook_is_inside = true;
+        neap_get_stats(device->manager, &stats);
+        np_hook_is_inside = false;
+        if (stats.limit > 0) {
+            *total_bytes = stats.limit;
+            *free_bytes = stats.held < stats.limit ? stats.limit - stats.held : 0;
+        }
+    }
+    return result;
+}
+
+int cudaMemPoolGetAttribute(void *pool, int attribute, void *value);
+int cudaMemPoolGetAttribute(void *pool, int attribute, void *value)
+{
+    np_hook_device *device = current_device();
+    if (device && attribute >= POOL_RESERVED && attribute <= POOL_USED_HIGH) {
+        uint64_t answer = 0;
+        (void)pthread_mutex_lock(&device->manager->lock);
+        answer = attribute == POOL_RESERVED        ? np_hook_reserved(device)
+                 : attribute == POOL_RESERVED_HIGH ? device->reserved_high
+                 : attribute == POOL_USED          ? np_hook_used(device)
+                                                   : device->used_high;
+        (void)pthread_mutex_unlock(&device->manager->lock);
+        memcpy(value, &answer, sizeof answer);
+        return 0;
+    }
+    REAL("cudaMemPoolGetAttribute", attribute_function)
+    return real(pool, attribute, value);
+}
+
+int cudaMemPoolSetAttribute(void *pool, int attribute, void *value);
+int cudaMemPoolSetAttribute(void *pool, int attribute, void *value)
+{
+    np_hook_device *device = current_device();
+    if (device && (attribute == POOL_RESERVED_HIGH || attribute == POOL_USED_HIGH)) { /* it can only be reset */
+        (void)pthread_mutex_lock(&device->manager->lock);
+        if (attribute == POOL_RESERVED_HIGH) {
+            device->reserved_high = np_hook_reserved(device);
+        } else {
+            device->used_high = np_hook_used(device);
+        }
+        (void)pthread_mutex_unlock(&device->manager->lock);
+        return 0;
+    }
+    REAL("cudaMemPoolSetAttribute", attribute_function)
+    return real(pool, attribute, value);
+}
+
+/* Somebody ends CUPTI for the whole process: nothing can be seen from then on. */
+int cuptiFinalize(void);
+int cuptiFinalize(void)
+{
+    typedef int finalize_function(void);
+    if (is_serving() && np_the_hook.is_seeing) {
+        np_the_hook.is_seeing = false;
+        np_hook_step_aside("CUPTI was ended for the whole process (TEARDOWN_CUPTI?)");
+    }
+    REAL("cuptiFinalize", finalize_function)
+    return real();
+}

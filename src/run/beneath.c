@@ -1,0 +1,160 @@
+/* beneath.c: what a program needs that gives its work to the driver by itself, and does not know of neap.
+ *
+ * Its work is seen, not told: the uses of a kernel are the addresses among its parameters. That can be too much (stale words)
+ * and, where sight is lost, too little. So everything can be brought home at once; blocks that others hold by ways of
+ * their own are fixed; and a block that was used while a plan had it away is never swapped again: the plan is made anew. */
+#include "run/manager.h"
+#include "trace/copy.h"
+
+#define GOOD_ENOUGH 1.002 /* of the load: no better plan is looked for */
+
+void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
+{
+    m->overhead = overhead;
+    m->is_beneath = true;
+    m->margin = margin;
+}
+
+neap_status np_beneath_home(neap_device *m, const char *why)
+{
+    uint32_t limit_pages = m->limit_pages;
+    neap_status status = NEAP_OK;
+    if (m->state == NEAP_STATE_RUN) {
+        np_leave(m, NEAP_DEPARTURE_BLIND, why);
+    }
+    m->limit_pages = UINT32_MAX; /* while it lasts: better too much memory than a wrong byte */
+    for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
+        m->pin++;
+        status = np_block_return(m, block);
+    }
+    m->limit_pages = limit_pages;
+    return status;
+}
+
+/* ---- what stays ---- */
+
+/* Does the plan at hand keep the block where it is for good? */
+static bool is_kept_by_plan(const neap_device *m, const neap_block *block)
+{
+    const np_program_life *life = block->life == NP_NO_LIFE ? NULL : &m->pattern->program.lives.items[block->life];
+    return !life || (life->persistent && !life->swapped);
+}
+
+static bool stands_in_arena(const neap_device *m, const neap_block *block)
+{
+    for (uint32_t i = 0; i < block->view.n_pages; i++) {
+        if (block->view.numbers[i] != NP_NO_PAGE && np_pages_is_arena(&m->pages, block->view.numbers[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A loose block goes to pages that no plan will ever want; one with an address in the arena cannot. */
+neap_status np_beneath_fix(neap_device *m, neap_block *block)
+{
+    neap_status status = NEAP_OK;
+    if (block->is_fixed || block->kind == NP_BLOCK_SMALL) {
+        block->is_fixed = true;
+        return NEAP_OK;
+    }
+    if (m->state == NEAP_STATE_RUN && (!is_kept_by_plan(m, block) || stands_in_arena(m, block))) {
+        np_leave(m, NEAP_DEPARTURE_BLIND, "a block that must stay where it is");
+    }
+    if (block->kind == NP_BLOCK_LOOSE && stands_in_arena(m, block)) {
+        status = np_block_depart(m, block);
+    }
+    if (status == NEAP_OK) {
+        block->is_fixed = true;
+        m->pin++;
+        status = np_block_return(m, block);
+    }
+    np_recent_remove(m, block);
+    return status;
+}
+
+/* ---- what is not swapped ---- */
+
+static bool is_listed(const neap_device *m, uint64_t id)
+{
+    for (size_t i = m->doubted.n; i-- > 0;) {
+        if (m->doubted.items[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void np_beneath_doubt(neap_device *m, neap_block *block)
+{
+    if (m->state == NEAP_STATE_RUN && block->life != NP_NO_LIFE) {
+        np_pattern *pattern = m->pattern;
+        if (pattern->program.lives.items[block->life].swapped && !pattern->doubted[block->life]) {
+            pattern->doubted[block->life] = true;
+            pattern->has_doubts = true;
+        }
+    }
+    if (!block->is_doubted && !block->pattern && !is_listed(m, block->id)) {
+        block->is_doubted = true;
+        (void)np_array_push(m->memory, &m->doubted, block->id); /* without it a plan will be left once more */
+    }
+}
+
+/* ---- plans made anew ---- */
+
+neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, np_u32_array *lives)
+{
+    neap_status status = NEAP_OK;
+    for (uint32_t i = 0; i < pattern->program.lives.n && status == NEAP_OK; i++) {
+        if (pattern->doubted[i]) {
+            status = np_array_push(m->memory, lives, i);
+        }
+    }
+    return status;
+}
+
+/* The same recording, planned again without the swaps that were in doubt. */
+static void ask_again(neap_device *m, np_pattern *pattern)
+{
+    np_u32_array lives = {0};
+    np_plan_wish wish = {.is_disturbed = pattern->is_disturbed, .seed = m->options.seed};
+    if (pattern->trace && np_beneath_list_doubted(m, pattern, &lives) == NEAP_OK &&
+        np_trace_copy(pattern->trace, m->memory, &wish.trace) == NEAP_OK) {
+        wish.doubted = lives.items;
+        wish.n_doubted = (uint32_t)lives.n;
+        (void)np_ask_for_plan(m, &wish);
+        np_log(m, NEAP_LOG_INFO, "%zu blocks were used while they were away: a plan without their swaps is made",
+               lives.n);
+    }
+    np_array_free(m->memory, &lives);
+}
+
+enum { LAPS_MEASURED = 4 };
+
+/* A plan that was made in no time has been measured: now there is time for a good one. */
+static void ask_for_better(neap_device *m, np_pattern *pattern)
+{
+    np_plan_wish wish = {.seed = m->options.seed, .lap_ns = np_pattern_lap_ns(pattern)};
+    bool is_good = m->options.limit_share <= 0 && m->overhead <= 0 &&
+                   (double)pattern->program.footprint <= GOOD_ENOUGH * (double)pattern->program.peak_load;
+    pattern->is_quick = false;
+    if (!is_good && pattern->trace && np_trace_copy(pattern->trace, m->memory, &wish.trace) == NEAP_OK) {
+        (void)np_ask_for_plan(m, &wish);
+    }
+}
+
+void np_beneath_replan(neap_device *m)
+{
+    np_pattern *followed = m->state == NEAP_STATE_RUN ? m->pattern : NULL;
+    if (followed && followed->is_quick && followed->laps_ns.n >= LAPS_MEASURED && !atomic_load(&m->learner.is_busy)) {
+        ask_for_better(m, followed);
+    }
+    for (size_t i = m->patterns.n; i-- > 0;) {
+        np_pattern *pattern = m->patterns.items[i];
+        if (pattern->has_doubts && !atomic_load(&m->learner.is_busy)) {
+            pattern->has_doubts = false;
+            np_refine_forget(m, pattern); /* it is not the one to be made better */
+            ask_again(m, pattern);
+        }
+    }
+}

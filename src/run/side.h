@@ -1,0 +1,36 @@
+/* side.h: the small blocks of a program that neap runs beneath.
+ *
+ * They take no part in plans: their order varies with garbage collection and logging, they weigh little, and a program
+ * should not leave its plan over 512 bytes. They never leave the device, and no work is compared with anything because of
+ * them; so their order must come from elsewhere: each stream has a heap of its own, and a block that is freed on another
+ * stream makes its own stream wait for that one. What is reused is reused in the order of one stream.
+ *
+ * One range of addresses serves all; it grows by slabs. Best fit with splitting and merging (pool/baseline_heap.h). */
+#ifndef NP_RUN_SIDE_H
+#define NP_RUN_SIDE_H
+
+#include "pool/baseline_heap.h"
+#include "run/view.h"
+
+typedef struct np_side_slab {
+    np_stream stream;
+    uint32_t chunk;     /* of the stream's heap */
+    uint32_t *block_at; /* by unit: the heap's block that begins there, or NP_HEAP_NONE */
+} np_side_slab;
+
+typedef struct np_side_heap {
+    np_heap heap;
+    np_array(uint32_t) slabs; /* by chunk */
+} np_side_heap;
+
+typedef struct np_side {
+    np_view view; /* numbers NULL: nothing was asked for yet */
+    uint64_t slab_bytes;
+    np_array(np_side_slab) slabs; /* in order of address, without gaps */
+    np_side_heap heaps[NP_MAX_STREAMS];
+    uint64_t live_bytes; /* asked for, rounded up to units */
+    uint64_t peak_bytes;
+    uint64_t n_live;
+} np_side;
+
+#endif
