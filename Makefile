@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 SECONDS ?= 600
 
-.PHONY: all demo test bench fuzz soak install clean format help
+.PHONY: all demo test bench fuzz soak install deb wheel clean format docs help
 all:
 	@scripts/build.sh release product
 
@@ -32,11 +32,22 @@ soak:
 install: all
 	@cmake --install build --prefix $(PREFIX)
 
+deb:
+	@scripts/setup.sh deb
+	@scripts/deb.sh
+
+wheel:
+	@python3 -m pip wheel --quiet --no-deps --wheel-dir build .
+	@ls build/neap-*.whl
+
 clean:
 	@rm -rf build
 
 format:
 	@find include src cli nets examples tests bench -name '*.[ch]' -type f 2>/dev/null | xargs -r clang-format -i
+
+docs: all
+	@scripts/docs.sh
 
 help:
 	@echo "make            build the command (build/neap) and the libraries"
@@ -46,5 +57,8 @@ help:
 	@echo "make fuzz       each fuzz target for SECONDS=$(SECONDS)"
 	@echo "make soak       a million random programs under sanitizers, for hours; NEAP_SOAK_FROM=N goes on"
 	@echo "make install    into PREFIX=$(PREFIX); DESTDIR is honoured"
+	@echo "make deb        Debian packages, into build/"
+	@echo "make wheel      a Python wheel with the command and the module, into build/"
 	@echo "make format     clang-format over the tree"
+	@echo "make docs       the options in docs/cli.md, as the command has them"
 	@echo "make clean      remove build/"

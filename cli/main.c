@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "help.h"
 #include "term.h"
 #include "verbs.h"
 
 const verb *const all_verbs[] = {
-    &verb_info,  &verb_plan, &verb_swap,
+    &verb_run,   &verb_record, &verb_verify, &verb_top,    &verb_info,    &verb_plan,
+    &verb_swap,  &verb_report, &verb_export, &verb_import, &verb_figures,
 #ifdef NEAP_HAS_NETS
     &verb_train,
 #endif
@@ -26,7 +28,7 @@ static const char *early_name(const void *list, size_t i)
     return ((const char *const *)list)[i];
 }
 
-static int report_unknown(const char *what, const char *given, const char *dashes, const char *nearest)
+int report_unknown(const char *what, const char *given, const char *dashes, const char *nearest)
 {
     if (nearest) {
         (void)fprintf(stderr, "neap: unknown %s '%s'; did you mean '%s%s'? (see neap --help)\n", what, given, dashes,
@@ -37,14 +39,13 @@ static int report_unknown(const char *what, const char *given, const char *dashe
     return EXIT_BAD;
 }
 
-static const verb *find_verb(const char *name)
+const verb *verb_find(const char *name)
 {
     for (size_t i = 0; all_verbs[i]; i++) {
         if (strcmp(all_verbs[i]->name, name) == 0) {
             return all_verbs[i];
         }
     }
-    (void)report_unknown("verb", name, "", options_nearest(name, verb_name, all_verbs));
     return NULL;
 }
 
@@ -66,69 +67,7 @@ const char *file_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
-/* ---- neap help, neap --help, neap --version ---- */
-
-static void print_overview(FILE *file)
-{
-    (void)fputs("neap lowers the high-water mark of GPU memory in programs that repeat themselves.\n\n"
-                "usage: neap VERB [options] ...\n\nverbs:\n",
-                file);
-    for (size_t i = 0; all_verbs[i]; i++) {
-        (void)fprintf(file, "  %-6s %-7s %s\n", all_verbs[i]->name, all_verbs[i]->operand, all_verbs[i]->summary);
-    }
-    (void)fputs("\nEvery verb takes --help, and --json for one JSON document on standard output.\n"
-                "neap --version prints the version.\n"
-                "Exit codes: 0 good; 1 the answer is no; 2 bad usage or input.\n",
-                file);
-}
-
-static void print_overview_json(void)
-{
-    json out = json_begin(stdout);
-    json_object_begin(&out, NULL);
-    json_text(&out, "name", "neap");
-    json_text(&out, "version", neap_version());
-    json_array_begin(&out, "verbs");
-    for (size_t i = 0; all_verbs[i]; i++) {
-        options_json(all_verbs[i], &out, NULL);
-    }
-    json_array_end(&out);
-    json_object_end(&out);
-    json_end(&out);
-}
-
-static int run_help(const verb *self, int n_args, char **args)
-{
-    common_args parsed = {0};
-    if (!options_parse(self, n_args, args, &parsed)) {
-        return EXIT_BAD;
-    }
-    if (parsed.help) {
-        options_help(self, parsed.json);
-    } else if (parsed.operand) {
-        const verb *v = find_verb(parsed.operand);
-        if (!v) {
-            return EXIT_BAD;
-        }
-        options_help(v, parsed.json);
-    } else if (parsed.json) {
-        print_overview_json();
-    } else {
-        print_overview(stdout);
-    }
-    return EXIT_GOOD;
-}
-
-static const option help_options[] = {COMMON_OPTIONS};
-
-const verb verb_help = {
-    .name = "help",
-    .operand = "[VERB]",
-    .summary = "what neap can do, or what one verb does",
-    .options = help_options,
-    .n_options = sizeof help_options / sizeof help_options[0],
-    .run = run_help,
-};
+/* ---- neap --help, neap --version ---- */
 
 static int print_version(bool as_json)
 {
@@ -167,16 +106,16 @@ static int run_without_verb(int n_args, char **args)
         }
     }
     if (!what) {
-        print_overview(stderr);
+        help_print_overview(stderr);
         return EXIT_BAD;
     }
     if (strcmp(what, "version") == 0) {
         return print_version(as_json);
     }
     if (as_json) {
-        print_overview_json();
+        help_print_overview_json();
     } else {
-        print_overview(stdout);
+        help_print_overview(stdout);
     }
     return EXIT_GOOD;
 }
@@ -188,8 +127,9 @@ int main(int argc, char **argv)
     if (argc < 2 || argv[1][0] == '-') {
         code = run_without_verb(argc > 0 ? argc - 1 : 0, argv + 1);
     } else {
-        const verb *v = find_verb(argv[1]);
-        code = v ? v->run(v, argc - 2, argv + 2) : EXIT_BAD;
+        const verb *v = verb_find(argv[1]);
+        code = v ? v->run(v, argc - 2, argv + 2)
+                 : report_unknown("verb", argv[1], "", options_nearest(argv[1], verb_name, all_verbs));
     }
     return term_end() ? code : EXIT_BAD;
 }

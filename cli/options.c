@@ -147,6 +147,16 @@ static const option *find_option(const verb *v, const char *name, size_t n_name)
     return NULL;
 }
 
+static const option *find_letter(const verb *v, char letter)
+{
+    for (size_t i = 0; i < v->n_options; i++) {
+        if (v->options[i].letter && v->options[i].letter == letter) {
+            return &v->options[i];
+        }
+    }
+    return NULL;
+}
+
 static bool unknown_option(const verb *v, const char *given)
 {
     const char *name = given;
@@ -163,20 +173,19 @@ static bool unknown_option(const verb *v, const char *given)
     return options_wrong(v, "unknown option '%.*s'", n_given, given);
 }
 
-/* The option at args[*at], with its value; *at is left on the last argument used. */
+/* The option at args[*at], with its value; *at is left on the last argument used. "--name=value", "--name value",
+ * "-nvalue" and "-n value" are the same. */
 static bool parse_option(const verb *v, int n_args, char **args, int *at, void *parsed)
 {
     const char *given = args[*at];
-    const option *o = NULL;
-    size_t n_name = 0;
-    if (given[1] == '-') {
-        n_name = strcspn(given + 2, "=");
-        o = find_option(v, given + 2, n_name);
-    }
+    bool is_long = given[1] == '-';
+    size_t n_name = is_long ? strcspn(given + 2, "=") : 0;
+    const option *o = is_long ? find_option(v, given + 2, n_name) : find_letter(v, given[1]);
     if (!o) {
         return unknown_option(v, given);
     }
-    const char *value = given[2 + n_name] == '=' ? given + 2 + n_name + 1 : NULL;
+    const char *rest = given + 2 + n_name;
+    const char *value = *rest ? rest + is_long : NULL; /* not the "=" */
     if (o->kind == OPTION_FLAG) {
         return value ? options_wrong(v, "--%s takes no value", o->name) : parse_value(v, o, "", parsed);
     }
@@ -196,9 +205,30 @@ static bool asks_for_help(int n_args, char **args)
     return false;
 }
 
+/* "FILE" of "FILE..." and "[FILE]": an operand as a word of a sentence. */
+static int operand_word(const verb *v, const char **word)
+{
+    *word = v->operand + (v->operand[0] == '[');
+    return (int)strcspn(*word, ".]");
+}
+
+static bool take_operand(const verb *v, char *given, char **args, common_args *parsed)
+{
+    const char *word;
+    int n_word = operand_word(v, &word);
+    bool is_list = v->has_program || strstr(v->operand, "...") != NULL;
+    if (parsed->n_operands > 0 && !is_list) {
+        return options_wrong(v, "one %.*s at a time: '%s' is too many", n_word, word, given);
+    }
+    args[parsed->n_operands++] = given;
+    parsed->operands = args;
+    parsed->operand = args[0];
+    return true;
+}
+
 bool options_parse(const verb *v, int n_args, char **args, common_args *parsed)
 {
-    if (asks_for_help(n_args, args)) {
+    if (!v->has_program && asks_for_help(n_args, args)) {
         parsed->help = true;
         for (int i = 0; i < n_args; i++) {
             parsed->json |= strcmp(args[i], "--json") == 0;
@@ -214,14 +244,19 @@ bool options_parse(const verb *v, int n_args, char **args, common_args *parsed)
             if (!parse_option(v, n_args, args, &i, parsed)) {
                 return false;
             }
-        } else if (parsed->operand) {
-            return options_wrong(v, "one %s at a time: '%s' is too many", v->operand, args[i]);
+        } else if (take_operand(v, args[i], args, parsed)) {
+            only_operands |= v->has_program;
         } else {
-            parsed->operand = args[i];
+            return false;
         }
     }
-    if (!parsed->operand && v->operand[0] != '[') {
-        return options_wrong(v, "no %s was given", v->operand);
+    if (v->has_program && parsed->n_operands > 0) {
+        args[parsed->n_operands] = NULL; /* as exec wants it; where nothing moved, it is there already */
+    }
+    const char *word;
+    int n_word = operand_word(v, &word);
+    if (!parsed->operand && !parsed->help && v->operand[0] != '[') {
+        return options_wrong(v, "no %.*s was given", n_word, word);
     }
     return true;
 }
@@ -236,6 +271,9 @@ void options_json(const verb *v, json *out, const char *key)
     json_text(out, "operand", v->operand);
     json_array_begin(out, "options");
     for (size_t i = 0; i < v->n_options; i++) {
+        if (v->options[i].is_hidden) {
+            continue;
+        }
         json_object_begin(out, NULL);
         json_text(out, "name", v->options[i].name);
         json_text(out, "value", v->options[i].value);
@@ -246,21 +284,42 @@ void options_json(const verb *v, json *out, const char *key)
     json_object_end(out);
 }
 
+const char *options_usage(const verb *v, char *text)
+{
+    bool has_operand = v->operand[0] != '\0';
+    (void)snprintf(text, OPTIONS_TEXT_CHARS, "neap %s [options]%s%s%s", v->name, v->has_program ? " [--]" : "",
+                   has_operand ? " " : "", v->operand);
+    return text;
+}
+
+const char *options_left(const option *o, char *text)
+{
+    char letter[8] = "";
+    if (o->letter) {
+        (void)snprintf(letter, sizeof letter, "-%c, ", o->letter);
+    }
+    (void)snprintf(text, OPTIONS_TEXT_CHARS, "%s--%s%s%s", letter, o->name, o->value ? " " : "",
+                   o->value ? o->value : "");
+    return text;
+}
+
 void options_help(const verb *v, bool as_json)
 {
+    char text[OPTIONS_TEXT_CHARS];
     if (as_json) {
         json out = json_begin(stdout);
         options_json(v, &out, NULL);
         json_end(&out);
         return;
     }
-    (void)printf("neap %s: %s\n\nusage: neap %s [options] %s\n\noptions:\n", v->name, v->summary, v->name, v->operand);
+    (void)printf("neap %s: %s\n\nusage: %s\n\noptions:\n", v->name, v->summary, options_usage(v, text));
     for (size_t i = 0; i < v->n_options; i++) {
         const option *o = &v->options[i];
-        char left[64];
-        (void)snprintf(left, sizeof left, "--%s%s%s", o->name, o->value ? " " : "", o->value ? o->value : "");
-        bool is_long = strlen(left) > 18;
-        (void)printf("  %s%-18s%s%s  %s\n", term_on(TERM_BOLD), left, term_off(TERM_BOLD),
+        if (o->is_hidden) {
+            continue;
+        }
+        bool is_long = strlen(options_left(o, text)) > 18;
+        (void)printf("  %s%-18s%s%s  %s\n", term_on(TERM_BOLD), text, term_off(TERM_BOLD),
                      is_long ? "\n                    " : "", o->help);
     }
     if (v->details) {

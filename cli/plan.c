@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "baselines.h"
 #include "file.h"
 #include "svg.h"
 #include "table.h"
@@ -25,30 +26,10 @@ typedef struct plan_args {
 static const char *const solver_names[] = {"search", "bestfit", "firstfit", NULL};
 static const neap_solver solvers[] = {NEAP_SOLVER_SEARCH, NEAP_SOLVER_BESTFIT, NEAP_SOLVER_FIRSTFIT};
 
-/* The baselines, once for the table and the document. */
-static const struct baseline {
-    const char *key;
-    const char *name;
-    size_t offset;
-} baseline_list[] = {
-    {"cudamalloc", "cudaMalloc (the load itself)", offsetof(neap_baselines, cudamalloc)},
-    {"cnmem", "NVIDIA CnMem", offsetof(neap_baselines, cnmem)},
-    {"caching", "PyTorch caching allocator", offsetof(neap_baselines, caching)},
-    {"expandable", "PyTorch expandable segments", offsetof(neap_baselines, expandable)},
-    {"bestfit", "largest first, best-fit", offsetof(neap_baselines, bestfit)},
-    {"firstfit", "largest first, first-fit", offsetof(neap_baselines, firstfit)},
-};
-enum { N_BASELINES = sizeof baseline_list / sizeof baseline_list[0] };
-
-static uint64_t baseline_value(const neap_baselines *baselines, size_t i)
-{
-    return *(const uint64_t *)(const void *)((const char *)baselines + baseline_list[i].offset);
-}
-
 /* The paper's pools are given up on where planning them takes too long. */
 static bool is_unknown(const neap_baselines *baselines, size_t i, const neap_plan_summary *summary)
 {
-    return baseline_value(baselines, i) == 0 && summary->footprint > 0;
+    return baselines_value(baselines, i) == 0 && summary->footprint > 0;
 }
 
 /* ---- for programs ---- */
@@ -90,11 +71,11 @@ static void print_json(const char *path, const plan_args *args, const neap_plan_
     json_real(&out, "seconds", summary->seconds);
     if (baselines) {
         json_object_begin(&out, "baselines");
-        for (size_t i = 0; i < N_BASELINES; i++) {
+        for (size_t i = 0; i < BASELINES_N; i++) {
             if (is_unknown(baselines, i, summary)) {
-                json_null(&out, baseline_list[i].key);
+                json_null(&out, baselines_list[i].key);
             } else {
-                json_uint(&out, baseline_list[i].key, baseline_value(baselines, i));
+                json_uint(&out, baselines_list[i].key, baselines_value(baselines, i));
             }
         }
         json_object_end(&out);
@@ -177,18 +158,18 @@ static void row_of_allocator(table *t, term_style style, const char *name, uint6
 static void print_baselines(const neap_plan_summary *summary, const neap_baselines *baselines)
 {
     uint64_t most = summary->footprint;
-    for (size_t i = 0; i < N_BASELINES; i++) {
-        uint64_t bytes = baseline_value(baselines, i);
+    for (size_t i = 0; i < BASELINES_N; i++) {
+        uint64_t bytes = baselines_value(baselines, i);
         most = bytes > most ? bytes : most;
     }
     table t = table_begin("lrrl");
     TABLE_ROW(&t, TERM_DIM, "allocator", "holds", "neap saves", "");
     row_of_allocator(&t, TERM_BOLD, "neap (this plan)", summary->footprint, most, summary);
-    for (size_t i = 0; i < N_BASELINES; i++) {
+    for (size_t i = 0; i < BASELINES_N; i++) {
         if (is_unknown(baselines, i, summary)) {
-            TABLE_ROW(&t, TERM_PLAIN, baseline_list[i].name, "took too long", "", "");
+            TABLE_ROW(&t, TERM_PLAIN, baselines_list[i].name, "took too long", "", "");
         } else {
-            row_of_allocator(&t, TERM_PLAIN, baseline_list[i].name, baseline_value(baselines, i), most, summary);
+            row_of_allocator(&t, TERM_PLAIN, baselines_list[i].name, baselines_value(baselines, i), most, summary);
         }
     }
     (void)putchar('\n');

@@ -15,15 +15,15 @@
 #include "file.h"
 #include "units.h"
 
-enum { N_COLOURS = 24, COLUMNS_MAX = 3600, TITLES_MAX = 60000 };
+enum { N_COLOURS = 24, TITLES_MAX = 60000 };
 
 static const double page_width = 1200, page_height = 830;
 static const double left = 86, right = 1070; /* of both panels */
 static const double load_top = 96, load_bottom = 226;
 static const double arena_top = 262, arena_bottom = 762;
 
-static const char ink[] = "#222222";
-static const char faint[] = "#6b6b6b";
+static const char ink[] = DRAW_INK;
+static const char faint[] = DRAW_FAINT;
 static const char always_there[] = "#d4d4d8";
 static const char footprint_colour[] = "#d55e00";
 static const char bound_colour[] = "#0072b2";
@@ -36,10 +36,9 @@ typedef struct picture {
     size_t n_buffers;
     double length;    /* events across, at least 1 */
     double top_bytes; /* bytes at the upper border of the arena panel */
-    double unit;      /* bytes of the axes' unit */
-    const char *unit_name;
-    uint64_t *load;  /* the load after each event of the period */
-    uint64_t steady; /* bytes that are always there */
+    draw_unit unit;   /* of the axes */
+    uint64_t *load;   /* the load after each event of the period */
+    uint64_t steady;  /* bytes that are always there */
 } picture;
 
 /* ---- scales ---- */
@@ -52,12 +51,6 @@ static double x_of(const picture *p, double time)
 static double y_of(const picture *p, double bytes)
 {
     return arena_bottom - bytes / p->top_bytes * (arena_bottom - arena_top);
-}
-
-static double load_y_of(const picture *p, double bytes)
-{
-    double top = (double)p->summary->load * 1.12;
-    return load_bottom - (top > 0 ? bytes / top : 0) * (load_bottom - load_top);
 }
 
 /* ---- colour ---- */
@@ -127,51 +120,29 @@ static bool sum_load(picture *p)
     return true;
 }
 
-/* The curve as steps; where there are more events than columns, each column shows its highest. */
-static void draw_load_curve(const picture *p)
-{
-    size_t n = (size_t)p->length;
-    size_t n_columns = n < COLUMNS_MAX ? n : COLUMNS_MAX;
-    (void)fprintf(p->out, "<path d=\"M%.2f %.2f", left, load_y_of(p, (double)p->steady));
-    for (size_t column = 0; column < n_columns; column++) {
-        size_t begin = column * n / n_columns;
-        size_t end = (column + 1) * n / n_columns;
-        uint64_t highest = 0;
-        for (size_t t = begin; t < end; t++) {
-            highest = p->load[t] > highest ? p->load[t] : highest;
-        }
-        (void)fprintf(p->out, "V%.2fH%.2f", load_y_of(p, (double)highest), x_of(p, (double)end));
-    }
-    (void)fprintf(p->out, "V%.2fZ\" fill=\"#7fb2d6\" stroke=\"#2f6f9f\" stroke-width=\".8\"/>\n",
-                  load_y_of(p, (double)p->steady));
-}
-
 static void draw_load(const picture *p)
 {
-    char label[UNITS_CHARS + 32];
     char bytes[UNITS_CHARS];
-    double steady_y = load_y_of(p, (double)p->steady);
-    double step = draw_nice_step((double)p->summary->load * 1.12 / p->unit, 4);
-    for (int i = 0; i * step * p->unit <= (double)p->summary->load * 1.12; i++) {
-        double tick = i * step;
-        double y = load_y_of(p, tick * p->unit);
-        draw_line(p->out, left, y, right, y, "#e4e4e7", "stroke-width=\".7\"");
-        (void)snprintf(label, sizeof label, "%g", tick);
-        draw_text(p->out, left - 8, y + 4, "end", faint, label);
-    }
+    const draw_frame f = {.out = p->out,
+                          .left = left,
+                          .right = right,
+                          .top = load_top,
+                          .bottom = load_bottom,
+                          .x_most = p->length,
+                          .y_most = (double)p->summary->load * 1.12};
+    double steady_y = draw_y(&f, (double)p->steady);
+    draw_bytes_axis(&f, p->unit, "load");
     (void)fprintf(p->out, "<path d=\"M%.2f %.2fH%.2fV%.2fH%.2fZ\" fill=\"%s\"/>\n", left, load_bottom, right, steady_y,
                   left, always_there);
-    draw_load_curve(p);
+    (void)fprintf(p->out, "<path d=\"M%.2f %.2f", left, steady_y);
+    draw_steps(&f, p->load, (size_t)p->length);
+    (void)fprintf(p->out, "V%.2fZ\" fill=\"#7fb2d6\" stroke=\"#2f6f9f\" stroke-width=\".8\"/>\n", steady_y);
     draw_line(p->out, left, load_bottom, right, load_bottom, ink, "");
     draw_line(p->out, left, load_top, left, load_bottom, ink, "");
-    double peak_y = load_y_of(p, (double)p->summary->load);
+    double peak_y = draw_y(&f, (double)p->summary->load);
     draw_line(p->out, left, peak_y, right, peak_y, ink, "stroke-dasharray=\"2 3\"");
     draw_text(p->out, right + 8, peak_y, "start", ink, "peak load");
     draw_text(p->out, right + 8, peak_y + 15, "start", ink, units_bytes(p->summary->load, bytes));
-    (void)fprintf(
-        p->out,
-        "<text transform=\"translate(26 %.2f) rotate(-90)\" text-anchor=\"middle\" fill=\"%s\">load, %s</text>\n",
-        (load_top + load_bottom) / 2, ink, p->unit_name);
 }
 
 /* ---- the arena ---- */
@@ -232,10 +203,10 @@ static void draw_buffers(const picture *p)
 static void draw_arena_axes(const picture *p)
 {
     char label[64];
-    double step = draw_nice_step(p->top_bytes / p->unit, 6);
-    for (int i = 0; i * step * p->unit <= p->top_bytes; i++) {
+    double step = draw_nice_step(p->top_bytes / p->unit.bytes, 6);
+    for (int i = 0; i * step * p->unit.bytes <= p->top_bytes; i++) {
         double tick = i * step;
-        double y = y_of(p, tick * p->unit);
+        double y = y_of(p, tick * p->unit.bytes);
         draw_line(p->out, left - 5, y, left, y, ink, "");
         (void)snprintf(label, sizeof label, "%g", tick);
         draw_text(p->out, left - 8, y + 4, "end", faint, label);
@@ -253,7 +224,7 @@ static void draw_arena_axes(const picture *p)
     (void)fprintf(
         p->out,
         "<text transform=\"translate(26 %.2f) rotate(-90)\" text-anchor=\"middle\" fill=\"%s\">address, %s</text>\n",
-        (arena_top + arena_bottom) / 2, ink, p->unit_name);
+        (arena_top + arena_bottom) / 2, ink, p->unit.name);
     if (p->summary->n_periods > 1) {
         (void)snprintf(label, sizeof label, "time, events of a round of %" PRIu32 " periods", p->summary->n_periods);
     } else {
@@ -319,26 +290,23 @@ static void draw_legend(const picture *p)
 
 /* ---- the page ---- */
 
-static void draw_title(const picture *p, const char *name)
+static void draw_heading(const picture *p, const char *name)
 {
     const neap_plan_summary *summary = p->summary;
+    char line[256];
     char bytes[UNITS_CHARS];
     char count[UNITS_CHARS];
-    (void)fprintf(p->out, "<text x=\"%.2f\" y=\"40\" font-size=\"20\" font-weight=\"600\" fill=\"%s\">", left, ink);
-    draw_escaped(p->out, name);
-    (void)fputs("</text>\n", p->out);
-    (void)fprintf(p->out,
-                  "<text x=\"%.2f\" y=\"63\" font-size=\"14\" fill=\"%s\">%s held, %.4f &#215; the peak load%s. "
-                  "%s buffers, solver %s.</text>\n",
-                  left, faint, units_bytes(summary->footprint, bytes), summary->ratio,
-                  summary->optimal ? ", proven optimal" : "", units_count(p->n_buffers, count), summary->solver);
+    (void)snprintf(line, sizeof line, "%s held, %.4f &#215; the peak load%s. %s buffers, solver %s.",
+                   units_bytes(summary->footprint, bytes), summary->ratio, summary->optimal ? ", proven optimal" : "",
+                   units_count(p->n_buffers, count), summary->solver);
+    draw_title(p->out, left, name, line);
 }
 
 static void draw_page(const picture *p, const char *name)
 {
     draw_page_begin(p->out, page_width, page_height);
     (void)fputs("<style>.b{stroke:#fff;stroke-width:.5}</style>\n", p->out);
-    draw_title(p, name);
+    draw_heading(p, name);
     draw_load(p);
     draw_buffers(p);
     draw_arena_axes(p);
@@ -355,16 +323,7 @@ bool svg_write_plan(const char *path, const char *name, const neap_trace *trace,
     p.buffers = neap_plan_buffers(plan, &p.n_buffers);
     p.length = p.summary->length ? p.summary->length : 1;
     p.top_bytes = fmax(1, (double)p.summary->footprint * 1.03);
-    static const struct {
-        double from, bytes;
-        const char *name;
-    } scales[] = {{2e10, 1e9, "GB"}, {1e6, 1e6, "MB"}, {1e4, 1e3, "kB"}, {0, 1, "bytes"}};
-    size_t scale = 0;
-    while ((double)p.summary->footprint < scales[scale].from) {
-        scale++;
-    }
-    p.unit = scales[scale].bytes;
-    p.unit_name = scales[scale].name;
+    p.unit = draw_unit_of((double)p.summary->footprint);
     new_file file;
     if (!sum_load(&p)) {
         return false;

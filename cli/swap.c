@@ -14,7 +14,6 @@
 #include "units.h"
 #include "verbs.h"
 
-#define DEFAULT_LINK "h200-pcie5"
 #define NO_METHOD UINT_MAX
 #define NO_NUMBER UINT64_MAX
 enum { DEFAULT_LARGEST = 10, DEFAULT_STEPS = 20, STEPS_MAX = 10000 };
@@ -107,9 +106,8 @@ static const char *known_link(const void *list, size_t i)
     return neap_link_name(i);
 }
 
-static bool parse_link(const swap_args *args, neap_link *link)
+bool swap_parse_link(const verb *v, const char *text, neap_link *link)
 {
-    const char *text = args->link ? args->link : DEFAULT_LINK;
     double speeds[UNITS_SPEEDS_MAX];
     if (neap_link_find(text, link) == NEAP_OK) {
         return true;
@@ -121,15 +119,14 @@ static bool parse_link(const swap_args *args, neap_link *link)
     }
     const char *nearest = options_nearest(text, known_link, NULL);
     if (nearest) {
-        return options_wrong(&verb_swap, "--link has no '%s'; did you mean '%s'?", text, nearest);
+        return options_wrong(v, "--link has no '%s'; did you mean '%s'?", text, nearest);
     }
     char names[160] = "";
     size_t used = 0;
     for (size_t i = 0; neap_link_name(i) && used < sizeof names; i++) {
         used += (size_t)snprintf(names + used, sizeof names - used, "%s, ", neap_link_name(i));
     }
-    return options_wrong(&verb_swap, "--link has no '%s'; it takes %sor speeds such as 50GB/s or 55/50GB/s", text,
-                         names);
+    return options_wrong(v, "--link has no '%s'; it takes %sor speeds such as 50GB/s or 55/50GB/s", text, names);
 }
 
 static bool parse_numbers(const swap_args *args, neap_swap_options *options)
@@ -150,7 +147,7 @@ static bool make_request(const swap_args *args, swap_request *request)
 {
     *request = (swap_request){
         .path = args->common.operand,
-        .link_name = args->link ? args->link : DEFAULT_LINK,
+        .link_name = args->link ? args->link : SWAP_DEFAULT_LINK,
         .json = args->common.json,
         .zero_overhead = !args->limit,
         .n_largest = args->n_largest == NO_NUMBER ? DEFAULT_LARGEST : args->n_largest,
@@ -170,7 +167,8 @@ static bool make_request(const swap_args *args, swap_request *request)
                 .n_threads = (unsigned)args->n_threads,
             },
     };
-    return agrees(args) && parse_limit(args, &request->options) && parse_link(args, &request->options.link) &&
+    return agrees(args) && parse_limit(args, &request->options) &&
+           swap_parse_link(&verb_swap, request->link_name, &request->options.link) &&
            parse_numbers(args, &request->options);
 }
 

@@ -7,6 +7,9 @@
 
 #include "json.h"
 #include "neap.h"
+#include "options.h"
+
+#define SWAP_DEFAULT_LINK "h200-pcie5"
 
 typedef struct swap_request {
     const char *path;
@@ -19,6 +22,10 @@ typedef struct swap_request {
     const char *svg;    /* NULL: none */
     const char *list;   /* the file for every swap; NULL: none */
 } swap_request;
+
+/* The name of a known link, or speeds. False, after one line on stderr about
+ * --link of the verb, where it is neither. */
+bool swap_parse_link(const verb *v, const char *text, neap_link *link);
 
 /* What was asked, as members of the document's object. */
 void swap_put_request(json *out, const swap_request *request);

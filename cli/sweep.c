@@ -15,30 +15,30 @@ static double share_of_peak(const neap_sweep_row *rows, size_t i)
     return rows[0].limit ? (double)rows[i].limit / (double)rows[0].limit : 0;
 }
 
-static void print_number(double value)
+static void put_number(FILE *out, double value)
 {
     if (isfinite(value)) {
-        (void)printf(",%.6f", value);
+        (void)fprintf(out, ",%.6f", value);
     } else {
-        (void)putchar(',');
+        (void)fputc(',', out);
     }
 }
 
-static void print_csv(const neap_sweep_row *rows, size_t n_rows)
+void sweep_put_csv(FILE *out, const neap_sweep_row *rows, size_t n_rows)
 {
-    (void)printf("limit,limit_share");
+    (void)fputs("limit,limit_share", out);
     for (int m = 0; m < NEAP_SWAP_N_METHODS; m++) {
-        (void)printf(",%s", neap_swap_method_name((neap_swap_method)m));
+        (void)fprintf(out, ",%s", neap_swap_method_name((neap_swap_method)m));
     }
-    (void)printf(",bound,bound_any_directions,footprint\n");
+    (void)fputs(",bound,bound_any_directions,footprint\n", out);
     for (size_t i = 0; i < n_rows; i++) {
-        (void)printf("%" PRIu64 ",%.4f", rows[i].limit, share_of_peak(rows, i));
+        (void)fprintf(out, "%" PRIu64 ",%.4f", rows[i].limit, share_of_peak(rows, i));
         for (int m = 0; m < NEAP_SWAP_N_METHODS; m++) {
-            print_number(rows[i].overhead[m]);
+            put_number(out, rows[i].overhead[m]);
         }
-        print_number(rows[i].bound_overhead);
-        print_number(rows[i].bound_overhead_any);
-        (void)printf(",%" PRIu64 "\n", rows[i].footprint);
+        put_number(out, rows[i].bound_overhead);
+        put_number(out, rows[i].bound_overhead_any);
+        (void)fprintf(out, ",%" PRIu64 "\n", rows[i].footprint);
     }
 }
 
@@ -91,7 +91,7 @@ int sweep_run(const swap_request *request, const neap_trace *trace)
     } else if (request->json) {
         print_json(request, rows, n_rows);
     } else {
-        print_csv(rows, n_rows);
+        sweep_put_csv(stdout, rows, n_rows);
     }
     free(rows);
     return code;

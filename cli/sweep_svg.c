@@ -18,8 +18,8 @@
 static const double page_width = 1050, page_height = 600;
 static const double left = 84, right = 860, top = 104, bottom = 520;
 
-static const char ink[] = "#222222";
-static const char faint[] = "#6b6b6b";
+static const char ink[] = DRAW_INK;
+static const char faint[] = DRAW_FAINT;
 
 typedef struct look {
     const char *colour;
@@ -50,8 +50,7 @@ typedef struct chart {
     double most;    /* bytes at the left border: the first limit */
     double least;   /* and at the right: the last one */
     double highest; /* overhead at the upper border */
-    double unit;    /* bytes of the axis' unit */
-    const char *unit_name;
+    draw_unit unit; /* of the limits */
 } chart;
 
 /* ---- scales ---- */
@@ -92,10 +91,7 @@ static void choose_scales(chart *c)
     c->most = (double)c->rows[0].limit;
     c->least = (double)c->rows[c->n_rows - 1].limit;
     c->highest = highest_of(c);
-    bool is_large = c->most >= 2e10;
-    bool is_small = c->most < 1e7;
-    c->unit = is_large ? 1e9 : is_small ? 1e3 : 1e6;
-    c->unit_name = is_large ? "GB" : is_small ? "kB" : "MB";
+    c->unit = draw_unit_of(c->most);
 }
 
 /* ---- axes ---- */
@@ -121,11 +117,11 @@ static void draw_overhead_axis(const chart *c)
 static void draw_limit_axis(const chart *c)
 {
     char label[UNITS_CHARS + 32];
-    double step = draw_nice_step((c->most - c->least) / c->unit, 8);
-    double first = ceil(c->least / c->unit / step - 1e-9);
-    for (int i = 0; (first + i) * step * c->unit <= c->most * (1 + 1e-12) && i < 40; i++) {
+    double step = draw_nice_step((c->most - c->least) / c->unit.bytes, 8);
+    double first = ceil(c->least / c->unit.bytes / step - 1e-9);
+    for (int i = 0; (first + i) * step * c->unit.bytes <= c->most * (1 + 1e-12) && i < 40; i++) {
         double tick = (first + i) * step;
-        double x = x_of(c, tick * c->unit);
+        double x = x_of(c, tick * c->unit.bytes);
         draw_line(c->out, x, bottom, x, bottom + 5, ink, "");
         (void)snprintf(label, sizeof label, "%g", tick);
         draw_text(c->out, x, bottom + 20, "middle", faint, label);
@@ -141,7 +137,7 @@ static void draw_limit_axis(const chart *c)
         (void)snprintf(label, sizeof label, "%g %%", tick);
         draw_text(c->out, x, top - 9, "middle", faint, label);
     }
-    (void)snprintf(label, sizeof label, "limit, %s: from the peak load to the floor", c->unit_name);
+    (void)snprintf(label, sizeof label, "limit, %s: from the peak load to the floor", c->unit.name);
     draw_text(c->out, (left + right) / 2, bottom + 44, "middle", ink, label);
     draw_text(c->out, right + 34, top - 9, "start", faint, "of the peak load");
     draw_line(c->out, left, bottom, right, bottom, ink, "");
@@ -240,23 +236,17 @@ static void draw_legend(const chart *c)
     draw_text(c->out, x + 34, y + 34, "start", ink, "were known");
 }
 
-static void draw_title(const chart *c, const swap_request *request)
+static void draw_heading(const chart *c, const swap_request *request)
 {
     char link[160];
-    (void)fprintf(c->out,
-                  "<text x=\"%.2f\" y=\"40\" font-size=\"20\" "
-                  "font-weight=\"600\" fill=\"%s\">",
-                  left, ink);
-    draw_escaped(c->out, file_name(request->path));
-    (void)fprintf(c->out,
-                  "</text>\n<text x=\"%.2f\" y=\"63\" font-size=\"14\" "
-                  "fill=\"%s\">The cost of a memory limit. Link: ",
-                  left, faint);
-    draw_escaped(c->out, swap_link_text(&request->options.link, link, sizeof link));
+    char slower[64] = "";
+    char line[320];
     if (request->options.slower != 1) {
-        (void)fprintf(c->out, "; a GPU %g times slower", request->options.slower);
+        (void)snprintf(slower, sizeof slower, "; a GPU %g times slower", request->options.slower);
     }
-    (void)fputs(".</text>\n", c->out);
+    (void)snprintf(line, sizeof line, "The cost of a memory limit. Link: %s%s.",
+                   swap_link_text(&request->options.link, link, sizeof link), slower);
+    draw_title(c->out, left, file_name(request->path), line);
 }
 
 bool sweep_write_svg(const swap_request *request, const neap_sweep_row *rows, size_t n_rows)
@@ -269,7 +259,7 @@ bool sweep_write_svg(const swap_request *request, const neap_sweep_row *rows, si
     choose_scales(&c);
     c.out = file.stream;
     draw_page_begin(c.out, page_width, page_height);
-    draw_title(&c, request);
+    draw_heading(&c, request);
     draw_overhead_axis(&c);
     (void)fprintf(c.out,
                   "<clipPath id=\"chart\"><rect x=\"%.0f\" y=\"%.0f\" "

@@ -17,6 +17,7 @@ static bool has_colour;
 static bool has_progress;
 static bool progress_shown;
 static volatile sig_atomic_t interrupted;
+static struct sigaction pipe_before; /* what a closed pipe did when we began */
 
 /* A program started with a closed stdout would otherwise write its table into the next file it opens. A descriptor
  * that cannot be written keeps its number and gives an error on the first write. */
@@ -24,7 +25,7 @@ static void hold_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
-            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+            (void)open("/dev/null", (fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
         }
     }
 }
@@ -32,7 +33,8 @@ static void hold_standard_streams(void)
 void term_begin(void)
 {
     hold_standard_streams();
-    (void)signal(SIGPIPE, SIG_IGN);
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    (void)sigaction(SIGPIPE, &ignore, &pipe_before);
     (void)setlocale(LC_CTYPE, ""); /* numbers keep their points */
     is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     const char *no_colour = getenv("NO_COLOR");
@@ -40,6 +42,13 @@ void term_begin(void)
     bool is_dumb = !kind || strcmp(kind, "dumb") == 0;
     has_colour = isatty(STDOUT_FILENO) && !(no_colour && *no_colour) && !is_dumb;
     has_progress = isatty(STDERR_FILENO) && !is_dumb;
+}
+
+void term_leave(void)
+{
+    term_progress_clear();
+    (void)fflush(stdout);
+    (void)sigaction(SIGPIPE, &pipe_before, NULL);
 }
 
 bool term_end(void)

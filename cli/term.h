@@ -11,6 +11,9 @@ typedef enum term_style { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_GOOD, TERM_WARN 
  * write error, and the locale's character set is taken. */
 void term_begin(void);
 
+/* Before another program takes this one's place: signals and streams are as term_begin found them. */
+void term_leave(void);
+
 /* Pushes out standard output; false, with one line on stderr, where anything could not be written. */
 bool term_end(void);
 

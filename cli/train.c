@@ -274,6 +274,7 @@ static const option train_options[] = {
 const verb verb_train = {
     .name = "train",
     .operand = "NET",
+    .operand_name = nets_name,
     .summary = "trains a network on a device that neap manages, and says what memory it held",
     .details =
         "NET is vgg11, vgg13, vgg16, vgg19, resnet18, resnet34, resnet50, resnet101 or resnet152, for images of\n"

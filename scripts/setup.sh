@@ -1,7 +1,7 @@
 #!/bin/sh
-# Finds what is missing to build (setup.sh build) or to build and test (setup.sh test), and installs it from Debian
-# where it may. Elsewhere it prints the one command to run, and leaves with 1. When all is there it says nothing, and
-# takes a fraction of a second.
+# Finds what is missing to build (setup.sh build), to make Debian packages (setup.sh deb) or to build and test (setup.sh
+# test), and installs it from Debian where it may. Elsewhere it prints the one command to run, and leaves with 1. When all
+# is there it says nothing, and takes a fraction of a second.
 set -u
 
 goal=${1:-test}
@@ -16,6 +16,7 @@ need() { # need PACKAGE COMMAND...: the package is missing unless the command su
 has_program() { command -v "$1"; }
 has_header() { echo "#include <$1>" | gcc -x c -E -; }
 has_build_tool() { command -v ninja || command -v make; }
+has_venv() { python3 -c 'import ensurepip, venv'; }
 has_fuzzer() { ls "$(clang -print-resource-dir)"/lib/linux/libclang_rt.fuzzer-*.a; }
 
 look() {
@@ -28,12 +29,15 @@ look() {
     need zlib1g-dev has_header zlib.h
     need libopenblas-dev has_header cblas.h
     [ "$goal" = build ] && return
+    need dpkg-dev has_program dpkg-shlibdeps
+    [ "$goal" = deb ] && return
     need libcmocka-dev has_header cmocka.h
     need pkg-config has_program pkg-config
     need clang has_program clang
     need libclang-rt-dev has_fuzzer
     need clang-format has_program clang-format
     need clang-tidy has_program clang-tidy
+    need python3-venv has_venv
 }
 
 look

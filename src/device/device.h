@@ -15,7 +15,7 @@
  *
  * Preconditions of all functions: addresses are multiples of the page size; ranges lie within what was reserved or
  * exists; streams exist; marks were handed out. Calls for one device come from one thread at a time (the manager's lock),
- * `link` and `free` too; only now_ns may be called at any time. What can fail changes nothing then. */
+ * `link` and `free` too; only now_ns, host_alloc and host_free may be called at any time. What can fail changes nothing then. */
 #ifndef NP_DEVICE_DEVICE_H
 #define NP_DEVICE_DEVICE_H
 

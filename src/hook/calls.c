@@ -1,7 +1,7 @@
 /* calls.c: which driver calls matter.
  *
- * CUPTI gives a call's arguments as a struct in their order, each aligned to its size: the offsets below. What begins like
- * a call that touches memory and is not listed is unknown: before it everything comes home. */
+ * CUPTI gives a call's arguments as a struct in their order, each aligned to its size: the offsets below. What is
+ * not listed, neither as touching memory nor as harmless, is unknown: before it everything comes home. */
 #include <string.h>
 
 #include "hook/core.h"
@@ -60,18 +60,24 @@ static const np_hook_call calls[] = {
 
 static const np_hook_call unknown = {"?", "unknown", NP_CALL_UNKNOWN, NO, NO, NO, NO};
 
-/* What begins so gives work that touches memory, or changes what a graph does. */
-static const char *const touching[] = {
-    "cuLaunch",           "cuMemcpy",         "cuMemset",    "cuGraphLaunch",     "cuGraphExecUpdate",
-    "cuStreamBatchMemOp", "cuStreamWriteVal", "cuMemPrefet", "cuMemDiscard",      "cuGraphKernelNodeSet",
-    "cuGraphExecKernel",  "cuGraphExecMem",   "cuGraphAddK", "cuGraphAddMem",     "cuGraphAddNode",
-    "cuGraphExecNodeSet", "cuGraphExecChild", "cuArray",     "cuTexObjectCreate", "cuSurfObjectCreate",
-    "cuGraphUpload",
+/* What begins so touches no block, and gives no work that does. Everything else that is not listed above could. */
+/* clang-format off */
+static const char *const harmless[] = {
+    "cuInit", "cuDriverGet", "cuDevice", "cuCtx", "cuModule", "cuLibrary", "cuKernel", "cuFunc", "cuLink", "cuMemAlloc",
+    "cuMemFree", "cuMemGet", "cuMemHost", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap", "cuMemSetAccess",
+    "cuMemAddress", "cuMemExport", "cuMemImport", "cuMemPool", "cuMemAdvise", "cuMemRangeGet", "cuMemcpyGet", "cuPointer",
+    "cuStreamCreate", "cuStreamGet", "cuStreamSet", "cuStreamQuery", "cuStreamSync", "cuStreamWaitE", "cuStreamWaitV",
+    "cuStreamAddC", "cuStreamIs", "cuStreamUpdate", "cuStreamCopyA", "cuEvent", "cuOccupancy", "cuTensorMap",
+    "cuGraphCreate", "cuGraphGet", "cuGraphNodeGet", "cuGraphNodeFind", "cuGraphExecGet", "cuGraphDebug",
+    "cuGraphUpload", "cuGraphRetain", "cuGraphRelease", "cuGraphAddEmpty", "cuGraphAddDep", "cuGraphAddEve",
+    "cuGraphClone", "cuGraphRemove", "cuGraphKernelNodeGet", "cuGraphMemcpyNodeGet", "cuGraphMemsetNodeGet",
+    "cuThreadExchange", "cuProfiler", "cuGetErr", "cuGetProc", "cuGetExport", "cuLaunchHostF", "cuUserObject",
+    "cuGreenCtx", "cuMulticast", "cuCoredump", "cuChecker", "cuLogs", "cuArrayCreate", "cuArrayGet", "cuArrayDestroy",
+    "cuArray3DCreate", "cuArray3DGet", "cuTexObjectGet", "cuTexObjectDes", "cuSurfObjectGet", "cuSurfObjectDes",
+    "cuIpcOpen", "cuIpcClose", "cuIpcGetEvent", "cuExternal", "cuImportExternal", "cuDestroyExternal",
+    "cuSignalExternal", "cuWaitExternal", "cuMipmapped",
 };
-
-/* And these do not, though they begin so. */
-static const char *const harmless[] = {"cuLaunchHostFunc", "cuMemcpyGetAttribute", "cuArrayGet",      "cuGraphUpload",
-                                       "cuArrayDestroy",   "cuArrayCreate",        "cuArray3DCreate", "cuArray3DGet"};
+/* clang-format on */
 
 static bool begins_like_any(const char *name, const char *const *list, size_t n)
 {
@@ -93,9 +99,5 @@ const np_hook_call *np_hook_call_find(const char *name, bool *per_thread)
             return &calls[i];
         }
     }
-    if (begins_like_any(name, touching, sizeof touching / sizeof *touching) &&
-        !begins_like_any(name, harmless, sizeof harmless / sizeof *harmless)) {
-        return &unknown;
-    }
-    return NULL;
+    return begins_like_any(name, harmless, sizeof harmless / sizeof *harmless) ? NULL : &unknown;
 }

@@ -83,6 +83,7 @@ static void at_exit(void)
         return;
     }
     np_hook_is_inside = true;
+    np_hook_watch_end();
     for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
         if (np_the_hook.devices[i] && np_the_hook.settings.record) {
             keep_trace(np_the_hook.devices[i]);
@@ -102,7 +103,6 @@ static void at_exit(void)
         }
     }
     atomic_store(&is_over, true);
-    np_hook_watch_end();
     np_hook_is_inside = false;
 }
 
@@ -116,6 +116,7 @@ static neap_device_options options_of(const np_hook_settings *settings, np_hook_
         .plan_cache = settings->plan_cache,
         .min_block = settings->min_block,
         .plan_threads = 2,
+        .plan_seconds = settings->plan_seconds,
         .log_level = settings->log_level,
         .log = say_logged,
         .log_user = device,
@@ -299,7 +300,7 @@ static neap_status take_block(np_hook_device *device, uint64_t bytes, void **add
     np_hook_entry entry = {0};
     neap_status status = np_malloc_locked(m, bytes, &entry.block);
     if (status == NEAP_OK && device->n_captures > 0) {
-        status = np_beneath_fix(m, entry.block); /* a graph may be about to name it */
+        status = np_beneath_fix(m, entry.block, false); /* a graph may be about to name it */
         if (status != NEAP_OK) {
             (void)np_free_locked(m, entry.block);
         }
@@ -442,6 +443,20 @@ size_t np_hook_n_devices(void)
     return n;
 }
 
+/* When plans became active. */
+static void fill_beginning(const np_hook_device *device, np_hook_facts *facts)
+{
+    const neap_device *m = device->manager;
+    if (m->first_plan_ns > 0 && m->pattern) {
+        facts->pool_iteration = m->first_plan_events / m->pattern->program.events.n;
+        facts->pool_seconds = (double)(m->first_plan_ns - device->begin_ns) * 1e-9;
+    }
+    if (m->first_swap_ns > 0) {
+        facts->swap_seconds = (double)(m->first_swap_ns - device->begin_ns) * 1e-9;
+    }
+    facts->is_verified = np_the_hook.settings.is_verified;
+}
+
 bool np_hook_get_facts(size_t index, np_hook_facts *facts)
 {
     for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
@@ -461,6 +476,7 @@ bool np_hook_get_facts(size_t index, np_hook_facts *facts)
             facts->side_live = device->manager->side.peak_bytes;
             facts->caching_bytes = device->has_baseline ? device->caching_bytes : 0;
             facts->n_doubtful = device->manager->n_late;
+            fill_beginning(device, facts);
             (void)pthread_mutex_unlock(&device->manager->lock);
             np_hook_is_inside = was_inside;
             return true;

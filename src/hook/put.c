@@ -9,11 +9,14 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { LINE_BYTES = 1024 };
+
+static atomic_bool has_said;
 
 static bool put_all(int file, const char *bytes, size_t n)
 {
@@ -73,5 +76,11 @@ void np_hook_say(const char *format, ...)
     size_t length = (size_t)n_begin + (size_t)n;
     length = length < sizeof line - 1 ? length : sizeof line - 2; /* cut, but still a line */
     line[length] = '\n';
+    atomic_store(&has_said, true);
     (void)np_hook_put(STDERR_FILENO, line, length + 1);
+}
+
+bool np_hook_has_said(void)
+{
+    return atomic_load(&has_said);
 }

@@ -10,5 +10,6 @@ bool np_hook_put(int file, const char *bytes, size_t n);
 
 /* One line on stderr, "neap: " before it and a newline behind. */
 void np_hook_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool np_hook_has_said(void); /* anything so far */
 
 #endif

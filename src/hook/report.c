@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,7 +48,7 @@ static double ratio_of(const np_hook_facts *facts)
 
 static bool had_plan(const np_hook_facts *facts)
 {
-    return facts->pool_iteration != UINT64_MAX;
+    return facts->stats.footprint != 0;
 }
 
 static void put_begin(np_hook_sink *sink, const np_hook_facts *facts)
@@ -163,10 +164,13 @@ static void put_plan(np_hook_sink *sink, const np_hook_facts *facts)
         return;
     }
     put_label(sink, facts, "plan");
-    np_hook_sink_put(sink, "%" PRIu64 " iteration%s on it; %s after %" PRIu64 " iteration%s, ", stats->n_iterations,
-                     stats->n_iterations == 1 ? "" : "s", stats->plan_was_loaded ? "loaded, active" : "active",
-                     facts->pool_iteration, facts->pool_iteration == 1 ? "" : "s");
-    np_hook_sink_put_seconds(sink, facts->pool_seconds);
+    np_hook_sink_put(sink, "%" PRIu64 " iteration%s on it%s", stats->n_iterations, stats->n_iterations == 1 ? "" : "s",
+                     stats->plan_was_loaded ? "; loaded" : "");
+    if (facts->pool_iteration != UINT64_MAX) {
+        np_hook_sink_put(sink, "; active after %" PRIu64 " iteration%s, ", facts->pool_iteration,
+                         facts->pool_iteration == 1 ? "" : "s");
+        np_hook_sink_put_seconds(sink, facts->pool_seconds);
+    }
     if (facts->swap_seconds > 0) {
         np_hook_sink_put(sink, ", with swaps after ");
         np_hook_sink_put_seconds(sink, facts->swap_seconds);
@@ -305,14 +309,23 @@ static void put_bool(np_hook_sink *sink, const char *name, bool value)
     np_hook_sink_put(sink, "%s", value ? "true" : "false");
 }
 
+/* NEAP_DEPARTURE_MALLOC is "departures_malloc". */
+static const char *departure_key(neap_departure departure, char *text, size_t bytes)
+{
+    static const char *const names[] = {
+#define DEPARTURE_NAME(name, text) #name,
+        NEAP_DEPARTURE_MAP(DEPARTURE_NAME)
+#undef DEPARTURE_NAME
+    };
+    (void)snprintf(text, bytes, "departures_%s", names[departure] + sizeof "NEAP_DEPARTURE_" - 1);
+    for (char *at = text; *at; at++) {
+        *at = (char)(*at >= 'A' && *at <= 'Z' ? *at - 'A' + 'a' : *at);
+    }
+    return text;
+}
+
 static void put_stats(np_hook_sink *sink, const neap_stats *stats)
 {
-    static const char *const departure_names[] = {
-        [NEAP_DEPARTURE_MALLOC] = "departures_malloc", [NEAP_DEPARTURE_SIZE] = "departures_size",
-        [NEAP_DEPARTURE_FREE] = "departures_free",     [NEAP_DEPARTURE_EXEC] = "departures_exec",
-        [NEAP_DEPARTURE_USES] = "departures_uses",     [NEAP_DEPARTURE_ABSENT] = "departures_absent",
-        [NEAP_DEPARTURE_STREAM] = "departures_stream", [NEAP_DEPARTURE_FAILED] = "departures_failed"};
-    _Static_assert(sizeof departure_names / sizeof departure_names[0] == NEAP_N_DEPARTURES, "each has a name");
     put_known(sink, "limit", stats->limit);
     put_uint(sink, "live", stats->live);
     put_uint(sink, "held", stats->held);
@@ -329,8 +342,9 @@ static void put_stats(np_hook_sink *sink, const neap_stats *stats)
     put_uint(sink, "n_iterations", stats->n_iterations);
     put_uint(sink, "n_patterns", stats->n_patterns);
     put_uint(sink, "n_departures", stats->n_departures);
-    for (size_t i = 0; i < NEAP_N_DEPARTURES; i++) {
-        put_uint(sink, departure_names[i], stats->departures[i]);
+    for (int i = 0; i < NEAP_N_DEPARTURES; i++) {
+        char name[32];
+        put_uint(sink, departure_key((neap_departure)i, name, sizeof name), stats->departures[i]);
     }
     put_real(sink, "plan_overhead", stats->planned_footprint ? stats->plan_overhead : NAN);
     put_real(sink, "overhead", stats->overhead);
@@ -362,8 +376,8 @@ size_t np_hook_report_json(const np_hook_facts *facts, char *text, size_t bytes)
     put_uint(&sink, "scan_ns", facts->scan_ns);
     put_uint(&sink, "n_unknown", facts->n_unknown);
     put_uint(&sink, "n_doubtful", facts->n_doubtful);
-    put_uint_if(&sink, "pool_iteration", had_plan(facts), facts->pool_iteration);
-    put_real(&sink, "pool_seconds", had_plan(facts) ? facts->pool_seconds : NAN);
+    put_uint_if(&sink, "pool_iteration", facts->pool_iteration != UINT64_MAX, facts->pool_iteration);
+    put_real(&sink, "pool_seconds", facts->pool_iteration != UINT64_MAX ? facts->pool_seconds : NAN);
     put_real(&sink, "swap_seconds", facts->swap_seconds > 0 ? facts->swap_seconds : NAN);
     put_bool(&sink, "is_verified", facts->is_verified);
     np_hook_sink_put(&sink, "}");

@@ -136,11 +136,12 @@ static void write_to(const char *report, const char *text, size_t n)
 
 void np_hook_report_write(const np_hook_settings *settings)
 {
-    if (settings->report && strcmp(settings->report, "-") == 0) {
+    bool is_recording = settings->mode == NP_HOOK_RECORD; /* nothing was planned: what there is to say is the trace */
+    if (settings->report ? strcmp(settings->report, "-") == 0 : is_recording && !settings->report_json) {
         return;
     }
     if (np_hook_n_devices() == 0) {
-        if (settings->process == (uint64_t)getpid()) {
+        if (settings->process == (uint64_t)getpid() && !np_hook_has_said()) { /* why, for one */
             np_hook_say("process %d used no CUDA memory that neap can see", (int)getpid());
         }
         return; /* most processes of a program: shells, compilers, workers */

@@ -78,7 +78,12 @@ static int serve_malloc(void **address, size_t bytes, void *stream)
         *address = NULL;
         return 0;
     }
-    return np_hook_malloc(ordinal, bytes, stream, address);
+    result = np_hook_malloc(ordinal, bytes, stream, address);
+    if (result != 0) { /* the runtime's last error is set by the runtime alone: by a request that it must refuse */
+        void *none = NULL;
+        (void)np_hook_real_malloc(&none, SIZE_MAX / 4);
+    }
+    return result;
 }
 
 /* ---- what the program calls ---- */

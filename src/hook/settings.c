@@ -184,6 +184,17 @@ static bool set_margin(const char *text, np_hook_settings *settings)
     return true;
 }
 
+static bool set_plan_seconds(const char *text, np_hook_settings *settings)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    if (end == text || *end != '\0' || !(seconds > 0) || seconds > 1e6) {
+        return false;
+    }
+    settings->plan_seconds = seconds;
+    return true;
+}
+
 static bool set_process(const char *text, np_hook_settings *settings)
 {
     return read_uint(text, &settings->process);
@@ -231,6 +242,7 @@ static const struct setting {
     {"NEAP_LIVE", SETTING_FLAG, NULL, offsetof(np_hook_settings, is_live), "0 or 1"},
     {"NEAP_MIN_BLOCK", SETTING_READ, set_min_block, 0, "bytes above 0"},
     {"NEAP_MARGIN", SETTING_READ, set_margin, 0, "a number of launches"},
+    {"NEAP_PLAN_SECONDS", SETTING_READ, set_plan_seconds, 0, "seconds above 0"},
     {"NEAP_PLAN_CACHE", SETTING_TEXT, NULL, offsetof(np_hook_settings, plan_cache), "a folder"},
     {"NEAP_VERIFY_LAUNCHES", SETTING_READ, set_launches, 0, "FIRST-END"},
     {"NEAP_VERIFY_BLOCKS", SETTING_READ, set_blocks, 0, "FIRST-END"},

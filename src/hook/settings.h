@@ -12,6 +12,7 @@
  *     NEAP_LIVE          1: one line on stderr that updates in place, where it is a terminal
  *     NEAP_MIN_BLOCK     bytes: smaller blocks take no part in the plan
  *     NEAP_MARGIN        launches that a block stays after its last seen use, and is back before the next
+ *     NEAP_PLAN_SECONDS  for planning, beside the program
  *     NEAP_PLAN_CACHE    folder for plans from run to run
  *     NEAP_VERIFY_LAUNCHES, NEAP_VERIFY_BLOCKS   "FIRST-END", half-open: what verify poisons; all where not set
  *     NEAP_VERIFY_TELL   1: verify says on stderr, at exit, what it poisoned: "neap-verify: launches N blocks M", and for
@@ -43,6 +44,7 @@ typedef struct np_hook_settings {
     double overhead;    /* 0: not asked for */
     uint64_t min_block;
     uint32_t margin;
+    double plan_seconds; /* 0: the usual */
     neap_log_level log_level;
     bool tells_limit;
     bool is_live;

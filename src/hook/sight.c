@@ -74,7 +74,7 @@ static void scan_table(np_hook_sight *s, const void *table, size_t bytes)
         memcpy(&address, at + i, sizeof address);
         if (np_hook_index_may_have(&device->index, address)) {
             neap_block *block = np_hook_block_at(device, address);
-            if (block && np_beneath_fix(device->manager, block) != NEAP_OK) {
+            if (block && np_beneath_fix(device->manager, block, false) != NEAP_OK) {
                 s->is_blind = true;
             }
         }
@@ -204,7 +204,7 @@ static void give_up(const np_hook_device *device, const char *name, neap_status 
 static void fix_all(np_hook_device *device)
 {
     for (size_t i = 0; i < device->uses.n; i++) {
-        if (np_beneath_fix(device->manager, device->uses.items[i].block) != NEAP_OK) {
+        if (np_beneath_fix(device->manager, device->uses.items[i].block, false) != NEAP_OK) {
             go_home(device, "a block that must stay");
         }
     }
@@ -271,7 +271,9 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
     void *stream = np_hook_stream_of(call, data);
     const char *name;
     uint64_t key;
+    uint64_t begin_ns = np_clock_ns();
     np_hook_gather(&s, call, data);
+    device->facts.scan_ns += np_clock_ns() - begin_ns;
     if (per_thread && (stream == NP_HOOK_LEGACY || stream == (void *)2)) {
         s.is_blind = true; /* a stream of the thread's own, which others cannot name */
         stream = NP_HOOK_LEGACY;
@@ -293,7 +295,6 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
 /* A copy that the host waits for: on the legacy stream, as the driver has it. */
 void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data)
 {
-    uint64_t begin_ns = np_clock_ns();
     void *stream = np_hook_stream_of(call, data);
     const void *address = pointer_at(data, call->to);
     neap_block *block;
@@ -317,7 +318,7 @@ void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool p
         break;
     case NP_CALL_EXPORT:
         block = np_hook_block_at(device, address);
-        if (block && np_beneath_fix(device->manager, block) != NEAP_OK) {
+        if (block && np_beneath_fix(device->manager, block, true) != NEAP_OK) {
             go_home(device, call->name);
         }
         break;
@@ -329,7 +330,6 @@ void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool p
     default:
         see_work(device, call, per_thread, data);
         device->facts.n_launches++;
-        device->facts.scan_ns += np_clock_ns() - begin_ns;
     }
 }
 

@@ -15,12 +15,12 @@ typedef struct np_hook_socket {
 } np_hook_socket;
 
 /* Leaves `listens` at -1 where there can be none. What processes before it left behind is cleared away. */
-void np_hook_socket_open(np_hook_socket *socket);
-void np_hook_socket_close(np_hook_socket *socket);   /* and it is gone from the folder */
-void np_hook_socket_abandon(np_hook_socket *socket); /* in a forked child: the parent keeps it */
+void np_hook_socket_open(np_hook_socket *made);
+void np_hook_socket_close(np_hook_socket *made);   /* and it is gone from the folder */
+void np_hook_socket_abandon(np_hook_socket *made); /* in a forked child: the parent keeps it */
 
 /* What to wait for: at most NP_HOOK_PEERS_MAX + 1 entries, their number returned; then what to do about it. */
-size_t np_hook_socket_poll(const np_hook_socket *socket, struct pollfd *entries);
-void np_hook_socket_serve(np_hook_socket *socket, const struct pollfd *entries);
+size_t np_hook_socket_poll(const np_hook_socket *made, struct pollfd *entries);
+void np_hook_socket_serve(np_hook_socket *made, const struct pollfd *entries);
 
 #endif

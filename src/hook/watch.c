@@ -101,7 +101,7 @@ static size_t terminal_columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
 }
 
-/* Then the cursor is at its beginning: what the program prints next goes over it. */
+/* Over whatever stands there; then the cursor is at its beginning, and what the program prints next goes over it. */
 static void draw_line(void)
 {
     np_hook_facts facts;
@@ -112,7 +112,7 @@ static void draw_line(void)
     }
     (void)np_hook_report_line(&facts, line, sizeof line);
     np_hook_sink sink = np_hook_sink_begin(text, sizeof text);
-    np_hook_sink_put(&sink, "\033[2m%.*s\033[0m\033[K\r", (int)(terminal_columns() - 1), line);
+    np_hook_sink_put(&sink, "\r\033[2m%.*s\033[0m\033[K\r", (int)(terminal_columns() - 1), line);
     watch.is_drawn = np_hook_put(STDERR_FILENO, text, strlen(text));
 }
 

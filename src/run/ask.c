@@ -32,9 +32,9 @@ static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_bl
 {
     np_resident resident = {.id = block->id,
                             .first_page = UINT32_MAX,
-                            .is_outside = block->kind != NP_BLOCK_LOOSE || block->is_extra || block->is_fixed};
+                            .is_outside = block->kind != NP_BLOCK_LOOSE || block->is_extra || block->is_exported};
     neap_status status = NEAP_OK;
-    if (owns_home(block, n_homes)) {
+    if (n_homes && owns_home(block, n_homes)) {
         resident.first_page = (uint32_t)lesson->home_pages.n;
         for (uint32_t i = 0; i < block->n_home && status == NEAP_OK; i++) {
             status = np_array_push(m->memory, &lesson->home_pages, block->home[i]);
@@ -49,7 +49,8 @@ static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_bl
     return status;
 }
 
-static neap_status list_residents(neap_device *m, np_lesson *lesson)
+/* `is_anew`: wherever they are now, they may stand elsewhere in this plan. */
+static neap_status list_residents(neap_device *m, np_lesson *lesson, bool is_anew)
 {
     uint8_t *n_homes = np_memory_alloc_zero(m->memory, m->n_arena, sizeof *n_homes);
     neap_status status = n_homes ? NEAP_OK : NEAP_NO_MEMORY;
@@ -57,7 +58,7 @@ static neap_status list_residents(neap_device *m, np_lesson *lesson)
         count_homes(m, n_homes);
     }
     for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
-        status = add_resident(m, lesson, block, n_homes);
+        status = add_resident(m, lesson, block, is_anew ? NULL : n_homes);
     }
     np_memory_free(m->memory, n_homes, m->n_arena, sizeof *n_homes);
     lesson->beside_bytes += (uint64_t)m->small.slabs.n * m->small.slab_pages * m->device->page_bytes;
@@ -106,12 +107,14 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->is_quick = wish->is_quick;
     lesson->lap_ns = wish->lap_ns;
     lesson->overhead = m->overhead;
+    lesson->host_device = m->is_beneath ? m->device : NULL;
+    lesson->host_bytes = m->host.held_bytes; /* of which the plan before this one gives its own back */
     status = copy_doubts(m, wish, lesson);
     if (status == NEAP_OK) {
         status = m->device->api->link(m->device, &lesson->link);
     }
     if (status == NEAP_OK) {
-        status = list_residents(m, lesson);
+        status = list_residents(m, lesson, wish->is_anew);
     }
     if (status == NEAP_OK) {
         status = np_learner_give(&m->learner, lesson);
@@ -217,7 +220,7 @@ static void set_limit(neap_device *m, const np_lesson *lesson, np_pattern *patte
         np_log(m, NEAP_LOG_WARN, "the limit is raised to %llu bytes, the lowest reached by swapping (load_min is %llu)",
                (unsigned long long)lesson->limit_used, (unsigned long long)lesson->load_min);
     }
-    if (lesson->limit_used && (m->limit_pages == UINT32_MAX || lesson->limit_was_raised)) {
+    if (lesson->limit_used && (m->limit_pages == UINT32_MAX || lesson->limit_was_raised || lesson->overhead > 0)) {
         if (m->is_beneath) {
             pattern->limit_pages = np_pages_within(m, lesson->limit_used);
         } else {
@@ -284,6 +287,13 @@ static void take_lesson(neap_device *m, np_lesson *lesson)
 {
     np_pattern *pattern = NULL;
     neap_status status = make_pattern(m, lesson, &pattern);
+    while (lesson->chunks.n > 0) {
+        const np_slot *chunk = &lesson->chunks.items[lesson->chunks.n - 1];
+        if (np_host_add(&m->host, chunk->host, chunk->bytes) != NEAP_OK) {
+            break; /* given back with the lesson */
+        }
+        lesson->chunks.n--;
+    }
     if (lesson->is_refinement) {
         np_refine_take(m, lesson->trace, pattern);
         lesson->trace = NULL;

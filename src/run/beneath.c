@@ -6,6 +6,7 @@
 #include "run/manager.h"
 #include "trace/copy.h"
 
+#define MEASURE_NS 5e8    /* of laps */
 #define GOOD_ENOUGH 1.002 /* of the load: no better plan is looked for */
 
 void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
@@ -23,22 +24,22 @@ neap_status np_beneath_home(neap_device *m, const char *why)
         np_leave(m, NEAP_DEPARTURE_BLIND, why);
     }
     m->limit_pages = UINT32_MAX; /* while it lasts: better too much memory than a wrong byte */
-    for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
-        m->pin++;
-        status = np_block_return(m, block);
+    m->pin++; /* none of them leaves for another */
+    for (neap_block *block = m->live; block; block = block->next) {
+        block->pinned_by = m->pin;
+    }
+    for (int flat = 1; flat >= 0; flat--) {
+        for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
+            if ((block->kind == NP_BLOCK_FLAT) == (flat == 1)) {
+                status = np_block_return(m, block);
+            }
+        }
     }
     m->limit_pages = limit_pages;
     return status;
 }
 
 /* ---- what stays ---- */
-
-/* Does the plan at hand keep the block where it is for good? */
-static bool is_kept_by_plan(const neap_device *m, const neap_block *block)
-{
-    const np_program_life *life = block->life == NP_NO_LIFE ? NULL : &m->pattern->program.lives.items[block->life];
-    return !life || (life->persistent && !life->swapped);
-}
 
 static bool stands_in_arena(const neap_device *m, const neap_block *block)
 {
@@ -50,26 +51,53 @@ static bool stands_in_arena(const neap_device *m, const neap_block *block)
     return false;
 }
 
-/* A loose block goes to pages that no plan will ever want; one with an address in the arena cannot. */
-neap_status np_beneath_fix(neap_device *m, neap_block *block)
+/* Does the plan at hand take the block away? */
+static bool is_swapped(const neap_device *m, const neap_block *block)
+{
+    return block->life != NP_NO_LIFE && m->pattern->program.lives.items[block->life].swapped;
+}
+
+/* The pages themselves are others' too: a loose block goes to pages that no plan will ever want. */
+static neap_status move_out(neap_device *m, neap_block *block)
+{
+    block->is_exported = true;
+    return block->kind == NP_BLOCK_LOOSE && stands_in_arena(m, block) ? np_block_depart(m, block) : NEAP_OK;
+}
+
+neap_status np_beneath_fix(neap_device *m, neap_block *block, bool is_exported)
 {
     neap_status status = NEAP_OK;
-    if (block->is_fixed || block->kind == NP_BLOCK_SMALL) {
+    if (block->kind == NP_BLOCK_SMALL || (block->is_fixed && (block->is_exported || !is_exported))) {
         block->is_fixed = true;
         return NEAP_OK;
     }
-    if (m->state == NEAP_STATE_RUN && (!is_kept_by_plan(m, block) || stands_in_arena(m, block))) {
+    np_beneath_doubt(m, block);
+    if (m->state == NEAP_STATE_RUN && (is_exported || is_swapped(m, block) || !np_block_is_here(block))) {
         np_leave(m, NEAP_DEPARTURE_BLIND, "a block that must stay where it is");
     }
-    if (block->kind == NP_BLOCK_LOOSE && stands_in_arena(m, block)) {
-        status = np_block_depart(m, block);
+    block->is_fixed = true;
+    np_recent_remove(m, block);
+    if (m->state == NEAP_STATE_RUN) { /* it does, as planned: from malloc to free */
+        return NEAP_OK;
+    }
+    if (is_exported) {
+        status = move_out(m, block);
     }
     if (status == NEAP_OK) {
-        block->is_fixed = true;
         m->pin++;
         status = np_block_return(m, block);
     }
-    np_recent_remove(m, block);
+    return status;
+}
+
+neap_status np_beneath_return_fixed(neap_device *m)
+{
+    neap_status status = NEAP_OK;
+    for (neap_block *block = m->live; block && m->is_beneath && status == NEAP_OK; block = block->next) {
+        if (block->is_fixed && !np_block_is_here(block)) {
+            status = np_block_return(m, block);
+        }
+    }
     return status;
 }
 
@@ -117,7 +145,7 @@ neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, n
 static void ask_again(neap_device *m, np_pattern *pattern)
 {
     np_u32_array lives = {0};
-    np_plan_wish wish = {.is_disturbed = pattern->is_disturbed, .seed = m->options.seed};
+    np_plan_wish wish = {.is_disturbed = pattern->is_disturbed, .seed = m->options.seed, .is_anew = true};
     if (pattern->trace && np_beneath_list_doubted(m, pattern, &lives) == NEAP_OK &&
         np_trace_copy(pattern->trace, m->memory, &wish.trace) == NEAP_OK) {
         wish.doubted = lives.items;
@@ -129,12 +157,19 @@ static void ask_again(neap_device *m, np_pattern *pattern)
     np_array_free(m->memory, &lives);
 }
 
-enum { LAPS_MEASURED = 4 };
+enum { LAPS_MEASURED = 8, MANY_LAPS = 60 };
+
+/* Short iterations vary more, and more of them fit into the same time. */
+static bool is_measured(const np_pattern *pattern)
+{
+    return pattern->laps_ns.n >= MANY_LAPS || (pattern->laps_ns.n >= LAPS_MEASURED &&
+                                               (double)pattern->laps_ns.n * np_pattern_lap_ns(pattern) > MEASURE_NS);
+}
 
 /* A plan that was made in no time has been measured: now there is time for a good one. */
 static void ask_for_better(neap_device *m, np_pattern *pattern)
 {
-    np_plan_wish wish = {.seed = m->options.seed, .lap_ns = np_pattern_lap_ns(pattern)};
+    np_plan_wish wish = {.seed = m->options.seed, .lap_ns = np_pattern_quiet_lap_ns(pattern), .is_anew = true};
     bool is_good = m->options.limit_share <= 0 && m->overhead <= 0 &&
                    (double)pattern->program.footprint <= GOOD_ENOUGH * (double)pattern->program.peak_load;
     pattern->is_quick = false;
@@ -146,7 +181,7 @@ static void ask_for_better(neap_device *m, np_pattern *pattern)
 void np_beneath_replan(neap_device *m)
 {
     np_pattern *followed = m->state == NEAP_STATE_RUN ? m->pattern : NULL;
-    if (followed && followed->is_quick && followed->laps_ns.n >= LAPS_MEASURED && !atomic_load(&m->learner.is_busy)) {
+    if (followed && followed->is_quick && is_measured(followed) && !atomic_load(&m->learner.is_busy)) {
         ask_for_better(m, followed);
     }
     for (size_t i = m->patterns.n; i-- > 0;) {

@@ -43,6 +43,7 @@ struct neap_block {
     bool is_absent;        /* flat: its bytes are on the host, not in the arena */
     bool is_standing;      /* (scratch of enter.c) part of what lives at a start */
     bool is_fixed;         /* it never leaves: a graph, another process or a table of pointers names it */
+    bool is_exported;      /* nor do its pages: they are others' too */
     bool is_doubted;       /* work was seen to name it where no plan expects it: no plan swaps it */
     bool is_extra;         /* it was live at a start without being part of it: it stays through others, too */
     uint64_t pinned_by;    /* number of the exec that is being made ready and needs it */
@@ -52,6 +53,7 @@ struct neap_block {
     np_slot slot;
     np_view view;         /* loose, swapped; of a small block: empty */
     uint64_t *after;      /* NULL, or by stream the mark that the first use by another stream must wait for */
+    uint32_t used_by;     /* on the plan: streams, as bits, that come after all who were in these bytes before */
     uint32_t after_left;  /* streams, as bits, that have not yet waited */
     neap_block *previous; /* of all live blocks */
     neap_block *next;

@@ -63,6 +63,17 @@ static neap_block *find_standing(const neap_device *m, const np_program_life *li
     return NULL;
 }
 
+/* Would the plan take away, or move, what has been fixed since it was made? Another plan is needed then. */
+static bool must_stay(np_pattern *pattern, uint32_t life, const neap_block *block)
+{
+    const np_program_life *l = &pattern->program.lives.items[life];
+    bool is_wrong = (block->is_fixed && l->swapped) || (block->is_exported && l->n_placed > 0);
+    if (is_wrong && !pattern->doubted[life]) {
+        pattern->doubted[life] = pattern->has_doubts = true;
+    }
+    return is_wrong;
+}
+
 bool np_cast(neap_device *m, np_pattern *pattern)
 {
     for (neap_block *block = m->live; block; block = block->next) {
@@ -80,6 +91,9 @@ bool np_cast(neap_device *m, np_pattern *pattern)
             if (!block) {
                 return false;
             }
+            if (must_stay(pattern, i, block)) {
+                return false;
+            }
             actor->now[0] = block;
             block->is_standing = true;
         } else if (is_crossing(pattern, life)) {
@@ -87,6 +101,9 @@ bool np_cast(neap_device *m, np_pattern *pattern)
                 return false;
             }
             for (uint32_t j = 0; j < life->n_places; j++) {
+                if (actor->now[j] && must_stay(pattern, i, actor->now[j])) {
+                    return false;
+                }
                 if (actor->now[j]) {
                     actor->now[j]->is_standing = true;
                 }

@@ -3,6 +3,7 @@
  * All work is waited for first. What the plan says is absent at its start leaves; then persistent blocks go to their places
  * in the arena, or come back there, and the views of swapped blocks are mapped. Until the very end every step leaves the
  * device in a state that the way off the plan can go on from. */
+#include "base/clock.h"
 #include "run/manager.h"
 
 static bool has_place(const np_pattern *pattern, uint32_t life, const neap_block *block)
@@ -268,6 +269,9 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
         status = bring_all(m, pattern);
     }
     if (status == NEAP_OK) {
+        status = np_beneath_return_fixed(m);
+    }
+    if (status == NEAP_OK) {
         set_flat_addresses(m, pattern);
         status = map_planned(m, pattern);
     }
@@ -295,12 +299,20 @@ static void take_over(neap_device *m, np_pattern *pattern)
         for (uint32_t j = 0; j < pattern->program.lives.items[i].n_places; j++) {
             if (pattern->actors[i].now[j]) {
                 pattern->actors[i].now[j]->life = i;
+                pattern->actors[i].now[j]->used_by = UINT32_MAX; /* all work before is done */
             }
         }
     }
     for (uint32_t i = 0; i < pattern->program.n_execs; i++) {
         pattern->exec_marks[i] = 0;
     }
+    for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
+        pattern->late[i] = 0;
+    }
+    for (np_stream s = 0; s < NP_MAX_STREAMS; s++) {
+        m->late[s] = 0;
+    }
+    m->has_late = false;
     for (uint32_t i = 0; i < pattern->program.swaps.n; i++) {
         pattern->out_marks[i] = pattern->in_marks[i] = 0;
     }
@@ -311,6 +323,13 @@ static void take_over(neap_device *m, np_pattern *pattern)
     if (!m->pattern || m->is_limited_anew) { /* what is held counts from here on */
         m->pages.recent_peak = m->pages.n_held;
         m->is_limited_anew = false;
+    }
+    if (m->first_plan_ns == 0) {
+        m->first_plan_ns = np_clock_ns();
+        m->first_plan_events = m->stats.n_events;
+    }
+    if (m->first_swap_ns == 0 && pattern->program.swaps.n > 0) {
+        m->first_swap_ns = np_clock_ns();
     }
     m->pattern = pattern;
     m->cursor = 0;
@@ -330,6 +349,7 @@ bool np_enter(neap_device *m, np_pattern *pattern)
     if (status != NEAP_OK) {
         np_unmap_absent(m, pattern);
         np_recount_arena(m);
+        (void)np_beneath_return_fixed(m);
         pattern->n_refused++;
         np_log(m, NEAP_LOG_WARN, "the plan could not be entered: %s", neap_status_message(status));
         return false;

@@ -53,6 +53,10 @@ static neap_status give_out(neap_device *m, uint32_t index)
     neap_block *block = block_of_swap(pattern, swap);
     uint64_t bytes = swap->end - swap->begin;
     neap_status status = m->has_late ? wait_for_late(m, NP_STREAM_OUT) : NEAP_OK;
+    if (status == NEAP_OK && pattern->late[swap->life] > 0) {
+        status = m->device->api->wait(m->device, NP_STREAM_OUT, pattern->late_stream[swap->life],
+                                      pattern->late[swap->life]);
+    }
     if (status != NEAP_OK) {
         return status;
     }
@@ -160,10 +164,24 @@ void np_follow_note_laps(neap_device *m)
     }
 }
 
+static void forget_late(neap_device *m)
+{
+    for (np_stream s = 0; s < m->device->n_streams; s++) {
+        if (m->late[s] > 0 && !m->device->api->is_done(m->device, s, m->late[s])) {
+            return;
+        }
+        m->late[s] = 0;
+    }
+    m->has_late = false;
+}
+
 /* The host is at most half of the laps ahead whose times are kept. */
 static void end_lap(neap_device *m)
 {
     np_pattern *pattern = m->pattern;
+    if (m->has_late) {
+        forget_late(m);
+    }
     m->stats.n_iterations++;
     pattern->n_laps++;
     np_history_add(&m->history, pattern->hash);
@@ -255,6 +273,8 @@ neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_
     actor->now[actor->next_malloc] = planned;
     actor->next_malloc = turn_after(actor->next_malloc, m->pattern->program.lives.items[event->subject].n_places);
     planned->is_live = true;
+    planned->is_fixed = planned->is_exported = planned->is_doubted = false;
+    planned->used_by = 0;
     planned->clean.on_host = false;
     m->pattern->n_live++;
     finish(m, event);
@@ -263,8 +283,21 @@ neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_
     return NEAP_OK;
 }
 
+/* Nobody in particular waits for it: all do. */
+static void promote_late(neap_device *m, uint32_t life)
+{
+    np_pattern *pattern = m->pattern;
+    np_stream stream = pattern->late_stream[life];
+    m->late[stream] = pattern->late[life] > m->late[stream] ? pattern->late[life] : m->late[stream];
+    m->has_late = true;
+    pattern->late[life] = 0;
+}
+
 static void free_planned(neap_device *m, neap_block *block)
 {
+    if (m->pattern->late[block->life] > 0) {
+        promote_late(m, block->life);
+    }
     block->is_live = false;
     m->pattern->n_live--;
 }
@@ -377,6 +410,23 @@ static neap_status wait_for_parts(neap_device *m, np_stream stream, uint32_t lif
     return status;
 }
 
+/* Where no planned use of the stream has waited for those who were in the bytes before, this one does, for all there are. */
+static neap_status wait_for_all(neap_device *m, neap_block *block, np_stream stream)
+{
+    np_device *device = m->device;
+    neap_status status = NEAP_OK;
+    if (block->used_by & (1u << stream)) {
+        return NEAP_OK;
+    }
+    for (np_stream other = 0; other < NP_N_STREAMS && status == NEAP_OK; other++) {
+        if ((other < device->n_streams || other >= NP_MAX_STREAMS) && other != stream) {
+            status = device->api->wait(device, stream, other, device->api->mark(device, other));
+        }
+    }
+    block->used_by |= 1u << stream;
+    return status;
+}
+
 /* What is used without being planned must be here. It may be a chance word among parameters, or it may be true: whoever
  * comes into these bytes later waits for it. */
 static bool seen_match(neap_device *m, const np_program_event *event, const neap_work *work, const neap_use *uses,
@@ -396,7 +446,7 @@ static bool seen_match(neap_device *m, const np_program_event *event, const neap
             *why = NEAP_DEPARTURE_ABSENT;
             return false;
         }
-        if (wait_for_parts(m, work->stream, block->life) != NEAP_OK) {
+        if (wait_for_parts(m, work->stream, block->life) != NEAP_OK || wait_for_all(m, block, work->stream) != NEAP_OK) {
             *why = NEAP_DEPARTURE_FAILED;
             return false;
         }
@@ -464,6 +514,24 @@ neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool 
     return NEAP_OK;
 }
 
+/* Whatever takes the block away, or comes after it, comes after this work. */
+static void note_late(neap_device *m, const np_program_event *event, const np_given *given, uint64_t mark)
+{
+    np_pattern *pattern = m->pattern;
+    const np_program_use *planned = &pattern->program.uses.items[event->first_use];
+    uint32_t next = 0;
+    for (size_t i = 0; i < given->n_uses; i++) {
+        const neap_block *block = given->uses[i].block;
+        if (block->life != NP_NO_LIFE && !is_planned_use(planned, event->n_uses, &next, &given->uses[i])) {
+            if (pattern->late[block->life] > 0 && pattern->late_stream[block->life] != given->work->stream) {
+                promote_late(m, block->life);
+            }
+            pattern->late[block->life] = mark;
+            pattern->late_stream[block->life] = (uint8_t)given->work->stream;
+        }
+    }
+}
+
 void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)
 {
     np_pattern *pattern = m->pattern;
@@ -473,11 +541,11 @@ void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)
         pattern->lap_marks[pattern->n_laps % NP_LAPS] = mark;
     }
     if (given->is_late) {
-        m->late[given->work->stream] = mark;
-        m->has_late = true;
+        note_late(m, event, given, mark);
     }
     for (size_t i = 0; i < given->n_uses; i++) {
         given->uses[i].block->clean.n_writes += given->uses[i].kind != NEAP_ACCESS_READ;
+        given->uses[i].block->used_by |= 1u << given->work->stream;
     }
     finish(m, event);
 }

@@ -14,6 +14,7 @@
 #include "swap/candidates.h"
 #include "swap/planner.h"
 
+#define HOST_CHUNK ((uint64_t)256 << 20) /* bytes, at the most: the driver is busy with one for some 10 ms */
 #define POOL_SHARE 0.5 /* of the time, for the pool where nothing is swapped */
 
 /* A lesson being learned. */
@@ -36,6 +37,11 @@ void np_lesson_free(np_lesson *lesson)
         np_array_free(memory, &lesson->residents);
         np_array_free(memory, &lesson->doubted_ids);
         np_array_free(memory, &lesson->doubted_lives);
+        for (size_t i = 0; i < lesson->chunks.n; i++) {
+            np_device *device = lesson->host_device;
+            device->api->host_free(device, lesson->chunks.items[i].host, lesson->chunks.items[i].bytes);
+        }
+        np_array_free(memory, &lesson->chunks);
         if (lesson->program.memory) {
             np_program_free(&lesson->program);
         }
@@ -321,21 +327,21 @@ static neap_status plan_again(study *s)
 
 /* The limit is below what swapping reaches: it is raised to that, or to a little more, since blocks must find their places
  * again. */
-static neap_status plan_above(study *s)
+static neap_status plan_above(study *s, uint64_t least)
 {
-    static const double factors[] = {1, 1.02, 1.05, 1.1, 1.2};
+    static const double factors[] = {1, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
     np_lesson *lesson = s->lesson;
     neap_status status = NEAP_NO_PLAN;
     lesson->limit_was_raised = true;
     for (size_t i = 0; i < sizeof factors / sizeof *factors && status == NEAP_NO_PLAN; i++) {
-        lesson->limit_used = (uint64_t)(factors[i] * (double)lesson->load_min) + lesson->beside_bytes;
+        lesson->limit_used = (uint64_t)(factors[i] * (double)least) + lesson->beside_bytes;
         status = plan_again(s);
     }
     return status;
 }
 
 /* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise, where the limit is below load_min,
- * above it. */
+ * or some blocks that a plan within it has swapped must not be, above it. */
 static neap_status plan_within(study *s)
 {
     np_lesson *lesson = s->lesson;
@@ -345,7 +351,10 @@ static neap_status plan_within(study *s)
         s->planner.min_block = lesson->page_bytes;
         status = plan_again(s);
     }
-    return status == NEAP_NO_PLAN && is_low ? plan_above(s) : status;
+    if (status == NEAP_NO_PLAN && (is_low || lesson->doubted_lives.n > 0)) {
+        status = plan_above(s, is_low ? lesson->load_min : arena_limit(lesson, lesson->limit_used));
+    }
+    return status;
 }
 
 static void tell(const np_lesson *lesson, np_phase phase)
@@ -461,6 +470,27 @@ static neap_status make_program(study *s)
     return status;
 }
 
+/* Host memory for what leaves, in chunks. What cannot be had now is looked for when the plan is entered. */
+static void prepare_host(np_lesson *lesson)
+{
+    uint64_t page = lesson->page_bytes;
+    uint64_t needed = 0;
+    for (size_t i = 0; i < lesson->program.lives.n; i++) {
+        const np_program_life *life = &lesson->program.lives.items[i];
+        needed += life->swapped ? (life->bytes + page - 1) / page * page : 0;
+    }
+    while (needed > lesson->host_bytes && !(lesson->is_stopping && atomic_load(lesson->is_stopping))) {
+        np_slot chunk = {.bytes = needed - lesson->host_bytes};
+        chunk.bytes = chunk.bytes < HOST_CHUNK ? (chunk.bytes + page - 1) / page * page : HOST_CHUNK;
+        if (np_array_reserve(lesson->memory, &lesson->chunks, lesson->chunks.n + 1) != NEAP_OK ||
+            lesson->host_device->api->host_alloc(lesson->host_device, chunk.bytes, &chunk.host) != NEAP_OK) {
+            return;
+        }
+        lesson->chunks.items[lesson->chunks.n++] = chunk;
+        lesson->host_bytes += chunk.bytes;
+    }
+}
+
 void np_lesson_learn(np_lesson *lesson)
 {
     study s = {.lesson = lesson, .begin_ns = np_clock_ns()};
@@ -483,6 +513,9 @@ void np_lesson_learn(np_lesson *lesson)
     }
     if (status == NEAP_OK) {
         status = make_program(&s);
+    }
+    if (status == NEAP_OK && lesson->host_device && lesson->program.swaps.n > 0) {
+        prepare_host(lesson);
     }
     np_judged_free(&s.judged, lesson->memory);
     np_simulator_free(s.planner.simulator);

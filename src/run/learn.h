@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "run/host.h"
 #include "run/program.h"
 
 /* A block that was live when the lesson was given. */
@@ -46,7 +47,11 @@ typedef struct np_lesson {
     bool has_weights;   /* plan by a mix of the paper's scores */
     double weights[4];
 
+    np_device *host_device; /* NULL, or host memory for what leaves is made ready by it, beside the program */
+    uint64_t host_bytes;    /* that there is already */
+
     /* what comes out */
+    np_array(np_slot) chunks; /* of host memory: to be added, or given back */
     neap_status status; /* NEAP_NO_PERIOD, NEAP_NO_PLAN, ... */
     neap_error error;
     np_program program;

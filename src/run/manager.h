@@ -67,6 +67,9 @@ struct neap_device {
     uint64_t n_late;               /* such uses so far */
     np_array(uint64_t) doubted;    /* numbers of blocks in the recording that must not be swapped */
     np_side side;
+    uint64_t first_plan_ns;     /* when the first plan was entered, by np_clock_ns; 0: none was */
+    uint64_t first_plan_events; /* events before that */
+    uint64_t first_swap_ns;     /* the same for one with swaps */
 
     /* off the plan */
     np_pages pages;
@@ -128,6 +131,7 @@ typedef struct np_plan_wish {
     bool is_refinement;    /* the plan is refine.c's */
     const double *weights; /* NULL, or of a mix of the paper's scores */
     bool is_quick;         /* see np_lesson */
+    bool is_anew; /* nothing has to stand where it stands now */
     double lap_ns;
     const uint32_t *doubted; /* lives of the trace's period that must not be swapped; copied */
     uint32_t n_doubted;
@@ -221,8 +225,11 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead);
 /* Everything that is absent comes back, and the plan is left: somebody may touch what neap cannot see. *why: for the log. */
 neap_status np_beneath_home(neap_device *m, const char *why);
 
-/* The block is where it is from now on, and stays. */
-neap_status np_beneath_fix(neap_device *m, neap_block *block);
+/* The block is there from now on, until it is freed. `is_exported`: its very pages are. */
+neap_status np_beneath_fix(neap_device *m, neap_block *block, bool is_exported);
+
+/* Those that were pushed out by what had to stand where they stood. */
+neap_status np_beneath_return_fixed(neap_device *m);
 
 /* No plan is to swap the block, nor those that take its place in other iterations. */
 void np_beneath_doubt(neap_device *m, neap_block *block);

@@ -150,7 +150,7 @@ static neap_status return_flat(neap_device *m, neap_block *block)
             np_pages_use(&m->pages, m->arena.numbers[k]);
         }
     }
-    return status;
+    return status == NEAP_OK ? np_beneath_return_fixed(m) : status;
 }
 
 /* Physical pages for the missing ones of a view: its own places in the arena where nothing is there, others elsewhere. */
@@ -163,7 +163,7 @@ static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbe
     for (uint32_t i = 0; i < view->n_pages; i++) {
         numbers[i] = NP_NO_PAGE;
         if (view->numbers[i] == NP_NO_PAGE) {
-            uint32_t home = block->is_fixed ? NP_NO_PAGE : np_block_home_page(m, block, i);
+            uint32_t home = block->is_exported ? NP_NO_PAGE : np_block_home_page(m, block, i);
             if (home != NP_NO_PAGE && m->pages.pages.items[home].n_users == 0) {
                 np_pages_use(&m->pages, home);
                 numbers[i] = home;
@@ -175,7 +175,7 @@ static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbe
     rest = np_memory_alloc(m->memory, n_rest, sizeof *rest);
     status = !rest             ? NEAP_NO_MEMORY
              : n_rest == 0     ? NEAP_OK
-             : block->is_fixed ? np_room_take_new(m, n_rest, rest)
+             : block->is_exported ? np_room_take_new(m, n_rest, rest)
                                : np_room_take(m, n_rest, rest);
     if (status != NEAP_OK) {
         np_pages_unuse(&m->pages, numbers, view->n_pages);

@@ -38,7 +38,9 @@ void np_pattern_free(np_pattern *pattern)
     np_memory_free(memory, pattern->out_marks, n_swaps, sizeof *pattern->out_marks);
     np_memory_free(memory, pattern->in_marks, n_swaps, sizeof *pattern->in_marks);
     np_memory_free(memory, pattern->is_out, n_swaps, sizeof *pattern->is_out);
-    np_memory_free(memory, pattern->doubted, pattern->program.lives.n, sizeof *pattern->doubted);
+    np_memory_free(memory, pattern->doubted, n_lives, sizeof *pattern->doubted);
+    np_memory_free(memory, pattern->late, n_lives, sizeof *pattern->late);
+    np_memory_free(memory, pattern->late_stream, n_lives, sizeof *pattern->late_stream);
     np_memory_free(memory, pattern->names, pattern->names_bytes, 1);
     np_memory_free(memory, pattern->name_at, n_execs, sizeof *pattern->name_at);
     np_array_free(memory, &pattern->laps_ns);
@@ -66,10 +68,12 @@ static neap_status make_tables(np_pattern *pattern)
     pattern->in_marks = np_memory_alloc_zero(memory, program->swaps.n, sizeof *pattern->in_marks);
     pattern->is_out = np_memory_alloc_zero(memory, program->swaps.n, sizeof *pattern->is_out);
     pattern->doubted = np_memory_alloc_zero(memory, program->lives.n, sizeof *pattern->doubted);
+    pattern->late = np_memory_alloc_zero(memory, program->lives.n, sizeof *pattern->late);
+    pattern->late_stream = np_memory_alloc_zero(memory, program->lives.n, sizeof *pattern->late_stream);
     pattern->names = np_memory_alloc_zero(memory, pattern->names_bytes, 1);
     pattern->name_at = np_memory_alloc_zero(memory, program->n_execs, sizeof *pattern->name_at);
     if (!pattern->actors || !pattern->blocks || !pattern->now || !pattern->exec_streams || !pattern->exec_ns ||
-        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out || !pattern->doubted ||
+        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out || !pattern->doubted || !pattern->late || !pattern->late_stream ||
         !pattern->names || !pattern->name_at) {
         return NEAP_NO_MEMORY;
     }
@@ -203,24 +207,38 @@ static int compare_doubles(const void *left, const void *right)
 }
 
 /* The mean of the middle half: laps may take turns in being longer and shorter, and some are disturbed by others. */
+/* The last ones, in order; how many. */
+static size_t sort_laps(const np_pattern *pattern, double sorted[64])
+{
+    size_t n = pattern->laps_ns.n < 64 ? pattern->laps_ns.n : 64;
+    if (n > 0) {
+        memcpy(sorted, pattern->laps_ns.items, n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, compare_doubles);
+    }
+    return n;
+}
+
 double np_pattern_lap_ns(const np_pattern *pattern)
 {
-    double sum = 0;
     double sorted[64];
-    size_t first;
-    size_t n_middle;
-    size_t n = pattern->laps_ns.n < 64 ? pattern->laps_ns.n : 64;
+    double sum = 0;
+    size_t n = sort_laps(pattern, sorted);
+    size_t first = n / 4;
+    size_t n_middle = n - 2 * first;
     if (n < 3) {
         return NAN;
     }
-    memcpy(sorted, pattern->laps_ns.items, n * sizeof *sorted);
-    qsort(sorted, n, sizeof *sorted, compare_doubles);
-    first = n / 4;
-    n_middle = n - 2 * first;
     for (size_t i = first; i < first + n_middle; i++) {
         sum += sorted[i];
     }
     return sum / (double)n_middle;
+}
+
+double np_pattern_quiet_lap_ns(const np_pattern *pattern)
+{
+    double sorted[64];
+    size_t n = sort_laps(pattern, sorted);
+    return n < 3 ? NAN : sorted[n / 4];
 }
 
 bool np_pattern_is_valid(const np_pattern *pattern)

@@ -30,6 +30,8 @@ typedef struct np_pattern {
     uint64_t *out_marks;   /* by swap */
     uint64_t *in_marks;
     bool *is_out;    /* by swap: its copy out was given, its copy in was not */
+    uint64_t *late;  /* by life: mark of the last work that used it without being planned to; 0: none */
+    uint8_t *late_stream;
     bool *doubted;   /* by life: it was used while it was away */
     bool has_doubts; /* and no plan without its swaps was asked for yet */
     char *names;     /* of the execs, each ended by '\0' */
@@ -45,6 +47,7 @@ typedef struct np_pattern {
     uint32_t n_live;      /* planned blocks that are live */
     uint32_t n_refused;   /* starts at which it could not be entered, since the last time it was */
 
+    bool was_refined;  /* or is one that refining has made */
     neap_trace *trace; /* NULL, or what it was planned from, kept for refinement */
     bool is_disturbed; /* its times were */
 
@@ -84,6 +87,9 @@ uint64_t np_pattern_metadata_bytes(const np_pattern *pattern);
 
 /* How long a lap takes, of the last ones measured; NaN where there are fewer than three. */
 double np_pattern_lap_ns(const np_pattern *pattern);
+
+/* The same, undisturbed: what a quarter of them are below. */
+double np_pattern_quiet_lap_ns(const np_pattern *pattern);
 
 bool np_pattern_is_valid(const np_pattern *pattern);
 

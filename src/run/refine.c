@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "run/manager.h"
+#include "trace/copy.h"
 
 enum { LAPS_MEASURED = 6, N_SCORES = 4 };
 
@@ -24,6 +25,11 @@ static void end(neap_device *m)
     np_pattern *retired = refine->retired;
     drop(m, &refine->best);
     drop(m, &refine->next);
+    if (refine->measured && !refine->measured->trace) { /* the one that stays may have to be planned anew */
+        refine->measured->trace = refine->trace;
+        refine->measured->is_disturbed = refine->is_disturbed;
+        refine->trace = NULL;
+    }
     neap_trace_free(refine->trace);
     if (refine->process.memory) {
         np_gaussian_free(&refine->process);
@@ -65,22 +71,29 @@ void np_refine_free(neap_device *m)
 
 static bool is_worthwhile(const neap_device *m, const np_pattern *pattern)
 {
-    return pattern->trace && pattern->program.swaps.n > 0 && m->options.refinements > 0 &&
+    return pattern->trace && !pattern->was_refined && pattern->program.swaps.n > 0 && m->options.refinements > 0 &&
            pattern->laps_ns.n >= LAPS_MEASURED;
 }
 
+/* The pattern keeps its own copy: it may have to be planned anew. */
 static void begin(neap_device *m, np_pattern *pattern)
 {
     np_gaussian process = {0};
+    neap_trace *trace = NULL;
+    if (np_trace_copy(pattern->trace, m->memory, &trace) != NEAP_OK) {
+        return;
+    }
     if (np_gaussian_init(&process, m->options.refinements + 1, m->memory) == NEAP_OK) {
         np_pattern *retired = m->refine.retired;
         m->refine = (np_refine){.measured = pattern,
                                 .retired = retired,
-                                .trace = pattern->trace,
+                                .trace = trace,
                                 .is_disturbed = pattern->is_disturbed,
                                 .process = process,
                                 .rng = np_rng_make(m->options.seed)};
-        pattern->trace = NULL;
+        pattern->was_refined = true;
+    } else {
+        neap_trace_free(trace);
     }
 }
 
@@ -131,10 +144,17 @@ static void note_weights(np_refine *refine, double ns)
     refine->has_weights = false;
 }
 
+/* Beneath a program of somebody else a trial costs them time: one that is not even faster on paper is not tried. */
+static bool is_promising(const np_refine *refine, const np_pattern *pattern)
+{
+    return refine->best_ns == 0 || pattern->program.period_ns * (1 + pattern->program.overhead) < refine->best_ns;
+}
+
 void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern)
 {
     np_refine *refine = &m->refine;
-    bool is_wanted = refine->measured && pattern && pattern->hash == refine->measured->hash;
+    bool is_wanted = refine->measured && pattern && pattern->hash == refine->measured->hash &&
+                     (!m->is_beneath || is_promising(refine, pattern));
     if (refine->measured) {
         refine->trace = trace;
     } else {
@@ -142,6 +162,7 @@ void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern)
     }
     refine->is_asked = false;
     if (is_wanted) {
+        pattern->was_refined = true;
         refine->next = pattern;
         return;
     }

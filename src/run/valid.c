@@ -206,10 +206,7 @@ static const char *walk_host(const neap_device *m)
             bytes += pattern->blocks[k].slot.bytes;
         }
     }
-    for (size_t i = 0; i < m->host.spare.n; i++) {
-        bytes += m->host.spare.items[i].bytes;
-    }
-    return bytes != m->host.held_bytes ? "host memory was lost, or counted twice" : NULL;
+    return bytes != m->host.used_bytes || !np_host_is_valid(&m->host) ? "host memory was lost, or counted twice" : NULL;
 }
 
 /* ---- patterns ---- */

@@ -44,6 +44,8 @@ typedef struct engine {
     uint32_t swap;
     double latency_left;
     double bytes_left;
+    double began_ns;    /* of the copy under way */
+    np_moment *moments; /* [swap]: where ended copies are noted; NULL: nowhere */
 } engine;
 
 /* What a simulation moves through. */
@@ -58,6 +60,8 @@ typedef struct run_state {
     bool is_running; /* the next one has begun */
     engine out;
     engine in;
+    np_moment *execs; /* [exec]: where execs are noted; NULL: nowhere */
+    double begin_ns;  /* of the period under way */
 } run_state;
 
 struct np_simulator {
@@ -269,6 +273,15 @@ static void begin_copy(const run_state *run, engine *queue, uint32_t swap, int64
     queue->life = life;
     queue->latency_left = run->simulator->link.latency_ns;
     queue->bytes_left = (double)run->swaps[swap].bytes;
+    queue->began_ns = run->now;
+}
+
+static void end_copy(const run_state *run, engine *queue)
+{
+    queue->busy = false;
+    if (queue->moments) {
+        queue->moments[queue->swap] = (np_moment){queue->began_ns, run->now};
+    }
 }
 
 static void skip_job(engine *queue)
@@ -368,11 +381,11 @@ static bool next_copy(run_state *run)
     }
     if (out_left <= in_left) {
         pass(run, out_left);
-        run->out.busy = false;
+        end_copy(run, &run->out);
         finish_out(run, run->out.swap, run->out.life);
     } else {
         pass(run, in_left);
-        run->in.busy = false;
+        end_copy(run, &run->in);
         if (run->in.life >= 0) {
             finish_in(run, run->in.swap, run->in.life);
         } else {
@@ -451,16 +464,23 @@ static bool run_exec(run_state *run, int64_t period, uint32_t k)
     }
     hold(run, simulator->first_used[k]);
     run->is_running = true;
+    if (run->execs) {
+        run->execs[k].start_ns = run->now;
+    }
     pass_until(run, run->now + (timeline->end_ns.items[k] - timeline->start_ns.items[k]));
+    if (run->execs) {
+        run->execs[k].end_ns = run->now;
+    }
     end_exec(run, period, k);
     return true;
 }
 
 /* Everything that is absent over a period's end is absent at the beginning. */
-static void begin_run(run_state *run, np_simulator *simulator, uint64_t limit)
+static void begin_run(run_state *run, np_simulator *simulator, uint64_t limit, const np_moments *moments)
 {
     uint32_t n_execs = simulator->timeline->n_execs;
     *run = (run_state){.simulator = simulator, .swaps = simulator->swaps.items, .limit = limit};
+    run->execs = moments ? moments->execs : NULL;
     run->held = simulator->begin_bytes;
     for (size_t i = 0; i < simulator->swaps.n; i++) {
         if (simulator->swaps.items[i].to >= n_execs) {
@@ -469,6 +489,8 @@ static void begin_run(run_state *run, np_simulator *simulator, uint64_t limit)
     }
     run->out = (engine){.jobs = simulator->out_jobs.items, .n_jobs = (uint32_t)simulator->out_jobs.n};
     run->in = (engine){.jobs = simulator->in_jobs.items, .n_jobs = (uint32_t)simulator->in_jobs.n};
+    run->out.moments = moments ? moments->outs : NULL;
+    run->in.moments = moments ? moments->ins : NULL;
     for (size_t i = 0; i < simulator->out_jobs.n; i++) { /* keys before time 0 are queued before the first period */
         int64_t lap = simulator->out_jobs.items[i].lap;
         run->out.next_period = lap < run->out.next_period ? lap : run->out.next_period;
@@ -547,26 +569,47 @@ static np_simulation summarise(const run_state *run, const anchor *then, int64_t
     return result;
 }
 
+/* From the times of the run to those of its last period. A copy that has not ended yet ended in the period before. */
+static void settle_moments(const run_state *run, double period_ns, const np_moments *moments)
+{
+    for (uint32_t k = 0; k < moments->n_execs; k++) {
+        moments->execs[k].start_ns -= run->begin_ns;
+        moments->execs[k].end_ns -= run->begin_ns;
+    }
+    for (uint32_t i = 0; i < 2 * moments->n_swaps; i++) {
+        np_moment *copy = i < moments->n_swaps ? &moments->outs[i] : &moments->ins[i - moments->n_swaps];
+        double duration_ns = copy->end_ns - copy->start_ns;
+        double start_ns = copy->start_ns - run->begin_ns;
+        copy->start_ns = start_ns - floor(start_ns / period_ns) * period_ns;
+        copy->end_ns = copy->start_ns + duration_ns;
+    }
+}
+
 /* Periods until one ends as an earlier one did, the anchor, which is moved on in ever longer steps (Brent): a cycle of
  * several periods is found too. */
-static np_simulation run_periods(np_simulator *simulator, uint64_t limit)
+static np_simulation run_periods(np_simulator *simulator, uint64_t limit, const np_moments *moments)
 {
     int64_t next_anchor = 1;
     run_state run;
     anchor then;
-    begin_run(&run, simulator, limit);
+    begin_run(&run, simulator, limit, moments);
     if (run.held > limit) {
         return halt(0);
     }
     then = set_anchor(&run, 0);
     for (int64_t period = 1;; period++) {
+        run.begin_ns = run.now;
         for (uint32_t k = 0; k < simulator->timeline->n_execs; k++) {
             if (!run_exec(&run, period - 1, k)) {
                 return halt(k);
             }
         }
         if ((period >= MIN_PERIODS && is_steady(&run, &then, period)) || period == MAX_PERIODS) {
-            return summarise(&run, &then, period);
+            np_simulation result = summarise(&run, &then, period);
+            if (moments) {
+                settle_moments(&run, result.period_ns, moments);
+            }
+            return result;
         }
         if (period == next_anchor) {
             then = set_anchor(&run, period);
@@ -575,8 +618,7 @@ static np_simulation run_periods(np_simulator *simulator, uint64_t limit)
     }
 }
 
-neap_status np_simulate(np_simulator *simulator, uint64_t limit, const np_swap *swaps, uint32_t n_swaps,
-                        np_simulation *result)
+static neap_status prepare(np_simulator *simulator, const np_swap *swaps, uint32_t n_swaps)
 {
     neap_status status = prepare_swaps(simulator, swaps, n_swaps);
     if (status == NEAP_OK) {
@@ -585,10 +627,55 @@ neap_status np_simulate(np_simulator *simulator, uint64_t limit, const np_swap *
     if (status == NEAP_OK) {
         status = group(simulator, false, &simulator->after_at, &simulator->after);
     }
+    return status;
+}
+
+neap_status np_simulate(np_simulator *simulator, uint64_t limit, const np_swap *swaps, uint32_t n_swaps,
+                        np_simulation *result)
+{
+    neap_status status = prepare(simulator, swaps, n_swaps);
     if (status == NEAP_OK) {
-        *result = run_periods(simulator, limit);
+        *result = run_periods(simulator, limit, NULL);
     }
     return status;
+}
+
+void np_moments_free(np_moments *moments)
+{
+    if (moments->memory) {
+        np_memory_free(moments->memory, moments->execs, moments->n_execs, sizeof *moments->execs);
+        np_memory_free(moments->memory, moments->outs, moments->n_swaps, sizeof *moments->outs);
+        np_memory_free(moments->memory, moments->ins, moments->n_swaps, sizeof *moments->ins);
+    }
+    *moments = (np_moments){0};
+}
+
+neap_status np_simulate_moments(np_simulator *simulator, uint64_t limit, const np_swap *swaps, uint32_t n_swaps,
+                                np_simulation *result, np_moments *moments)
+{
+    const neap_memory *memory = simulator->timeline->memory;
+    uint32_t n_execs = simulator->timeline->n_execs;
+    np_moments made = {.memory = memory, .n_execs = n_execs, .n_swaps = n_swaps};
+    neap_status status = prepare(simulator, swaps, n_swaps);
+    made.execs = np_memory_alloc_zero(memory, n_execs, sizeof *made.execs);
+    made.outs = np_memory_alloc(memory, n_swaps, sizeof *made.outs);
+    made.ins = np_memory_alloc(memory, n_swaps, sizeof *made.ins);
+    if (!made.execs || !made.outs || !made.ins) {
+        status = NEAP_NO_MEMORY;
+    }
+    if (status != NEAP_OK) {
+        np_moments_free(&made);
+        return status;
+    }
+    for (uint32_t i = 0; i < n_swaps; i++) {
+        made.outs[i] = made.ins[i] = (np_moment){(double)NAN, (double)NAN};
+    }
+    *result = run_periods(simulator, limit, &made);
+    if (!result->possible) {
+        np_moments_free(&made);
+    }
+    *moments = made;
+    return NEAP_OK;
 }
 
 np_absence np_simulator_absence(const np_simulator *simulator, uint32_t swap)

@@ -58,6 +58,27 @@ typedef struct np_absence {
 
 np_absence np_simulator_absence(const np_simulator *simulator, uint32_t swap);
 
+/* When it all happened in the last period of a simulation, in ns from that period's begin. The start of a copy lies in the
+ * period; its end may lie beyond. In a steady state of several periods each differs a little; this is one of them. */
+typedef struct np_moment {
+    double start_ns;
+    double end_ns;
+} np_moment;
+
+typedef struct np_moments {
+    const neap_memory *memory;
+    uint32_t n_execs;
+    uint32_t n_swaps;
+    np_moment *execs; /* [exec] */
+    np_moment *outs;  /* [swap]; NaN: the host had the bytes already, nothing is copied out */
+    np_moment *ins;   /* [swap] */
+} np_moments;
+
+/* np_simulate, with the moments of a simulation that is possible; of others there are none: all arrays are NULL. */
+neap_status np_simulate_moments(np_simulator *simulator, uint64_t limit, const np_swap *swaps, uint32_t n_swaps,
+                                np_simulation *result, np_moments *moments);
+void np_moments_free(np_moments *moments);
+
 /* Fills in keys and in_after of a swap in the paper's way: out right after the use, in early enough that the queue of
  * copies in, all of them, ends every copy in time on the undisturbed line (the latest such start, in order of due). */
 neap_status np_schedule_swaps(const np_timeline *timeline, const np_link *link, np_swap *swaps, uint32_t n_swaps);

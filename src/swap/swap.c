@@ -9,6 +9,7 @@
 #include "swap/bound_overhead.h"
 #include "swap/candidates.h"
 #include "swap/planner.h"
+#include "swap/stays.h"
 
 enum { DEFAULT_THREADS = 8 };
 
@@ -18,6 +19,7 @@ struct neap_swap_plan {
     const neap_memory *memory;
     neap_swap_summary summary;
     neap_swap_entry *entries;
+    np_stays stays;
 };
 
 /* A trace made ready for planning. */
@@ -45,6 +47,7 @@ void neap_swap_free(neap_swap_plan *plan)
 {
     if (plan) {
         np_memory_free(plan->memory, plan->entries, plan->summary.n_swaps, sizeof *plan->entries);
+        np_stays_free(&plan->stays);
         np_memory_free(plan->memory, plan, 1, sizeof *plan);
     }
 }
@@ -58,6 +61,18 @@ const neap_swap_entry *neap_swap_entries(const neap_swap_plan *plan, size_t *n_e
 {
     *n_entries = plan->summary.n_swaps;
     return plan->entries;
+}
+
+const neap_swap_stay *neap_swap_stays(const neap_swap_plan *plan, size_t *n_stays)
+{
+    *n_stays = plan->stays.stays.n;
+    return plan->stays.stays.items;
+}
+
+const neap_swap_exec *neap_swap_execs(const neap_swap_plan *plan, size_t *n_execs)
+{
+    *n_execs = plan->stays.n_execs;
+    return plan->stays.execs;
 }
 
 /* ---- setting up ---- */
@@ -255,6 +270,8 @@ static neap_status summarise(const setting *s, const np_judged *judged, uint64_t
     summary->lowest_peak = lowest_peak < summary->planned_peak ? lowest_peak : summary->planned_peak;
     summary->floor = s->floor.bytes;
     summary->floor_event = event_of(s, s->floor.exec);
+    summary->begin = s->period.origin;
+    summary->length = s->period.length;
     summary->iteration_ns = s->timeline.period_ns;
     summary->overhead = judged->simulation.overhead;
     summary->bytes_out = judged->simulation.bytes_out;
@@ -307,6 +324,9 @@ static neap_status plan_swaps(setting *s, neap_swap_plan **plan)
     }
     if (status == NEAP_OK) {
         status = make_plan(s, &judged, &result);
+    }
+    if (status == NEAP_OK) {
+        status = np_stays_make(&s->planner, &judged, result->entries, &result->stays);
     }
     if (status == NEAP_OK) {
         status = summarise(s, &judged, limit, lowest_peak, result);

@@ -8,6 +8,15 @@ check help-plan 'neap help plan'
 check help-info-flag 'neap info --help'
 check help-json 'neap help --json'
 check help-unknown 'neap help pln'
+check help-topic 'neap help limit'
+check help-topic-json 'neap help exit-codes --json'
+check help-topic-near 'neap help departrues'
+check help-topic-beginning 'neap help exit'
+check help-shell 'neap help --completion bahs'
+holds help-topics 'for t in limit overhead departures plan period verify limitations environment files exit-codes; do
+    neap help $t | grep -q "^$t: " || echo "no $t"; done'
+holds help-departures 'for d in "another size" "was not planned" "another stream" "is not there"; do
+    neap help departures | grep -q "^    .*$d" || echo "no $d"; done'
 check version 'neap --version'
 check version-json 'neap --version --json'
 check no-arguments 'neap'
@@ -71,6 +80,12 @@ check info-stdin 'cat tiny.csv | "$NEAP" info --json -'
 check plan-svg 'neap plan --solver bestfit --no-baselines --svg $OUT/p.svg tiny.neap && head -c 38 $OUT/p.svg'
 check info-after-dashes 'neap info --json -- tiny.csv'
 
+# ---- run, record, verify, top: what they do is in test_run.sh, test_verify.sh and test_top.sh
+check help-run 'neap help run'
+check help-record 'neap record --help'
+check help-verify 'neap help verify'
+check help-top 'neap top -h'
+
 # ---- swap
 check help-swap 'neap help swap'
 check swap 'neap swap --limit 80% --link 20GB/s --method doa --largest 3 swap.neap'
@@ -132,6 +147,37 @@ holds sweep-drawn 'tail -n 1 $OUT/s.svg | grep -qx "</svg>" && test $(grep -c "<
 check sweep-never 'neap swap --sweep never.neap'
 check sweep-svg-full 'neap swap --sweep --steps 2 --seconds 0.1 --svg /dev/full swap.neap'
 
+# ---- figures: the numbers agree with the other verbs, and every picture is whole
+check help-figures 'neap help figures'
+check figures-load 'neap figures tiny.neap -o $OUT/fig --only load && cat $OUT/fig/load.csv'
+check figures-no-output 'neap figures swap.neap'
+check figures-no-file 'neap figures -o $OUT/fig'
+check figures-csv 'neap figures tiny.csv -o $OUT/fig'
+check figures-never 'neap figures never.neap -o $OUT/fig'
+check figures-never-json 'neap figures never.neap -o $OUT/fig --json'
+check figures-bad-only 'neap figures swap.neap -o $OUT/fig --only overhaed'
+check figures-bad-link 'neap figures swap.neap -o $OUT/fig --link h200-pcie'
+check figures-same-name 'neap figures tiny.neap ./tiny.neap -o $OUT/fig'
+check figures-no-folder 'neap figures tiny.neap --only load -o no/such/folder'
+check figures-no-room 'neap figures tiny.neap --only load -o tiny.csv'
+check figures-json 'neap figures tiny.neap -o$OUT/fig --only=load --json'
+figures() { neap figures --seconds 0.2 --steps 6 --link 20GB/s -o $OUT/all "$@"; }
+holds figures-all 'figures swap.neap > $OUT/a && test "$(sort $OUT/a)" = "$(ls -d $OUT/all/* | sort)" &&
+    test $(wc -l < $OUT/a) = 8'
+holds figures-whole 'for f in $OUT/all/*.svg; do tail -n 1 $f | grep -qx "</svg>" || echo $f; done'
+holds figures-five 'cut -d, -f2 $OUT/all/load.csv | sort | uniq -c | awk "\$2 != \"iteration\" { if (n && \$1 != n) print; n = \$1; k++ }
+    END { if (k != 5) print k }"'
+peak_of() { neap info --json swap.neap | sed -n 's/^  "peak_load": \(.*\),$/\1/p'; }
+holds figures-peak 'tail -n +2 $OUT/all/load.csv | cut -d, -f3 | sort -n | tail -n 1 | grep -qx $(peak_of)'
+holds figures-limits 'awk -F, -v peak=$(peak_of) "NR == 1 { for (i = 3; i <= NF; i++) { limit[i] = substr(\$i, 7); if (limit[i] > peak) print } }
+    NR > 1 { for (i = 3; i <= NF; i++) { n += \$i != \"\"; if (\$i + 0 > limit[i] + 0) print } if (\$2 > top) top = \$2 }
+    END { if (top != peak || n == 0) print top, n }" $OUT/all/load-under-limits.csv'
+holds figures-sweep 'sweep | cut -d, -f1,2,9,10 | cmp - <(cut -d, -f1,2,9,10 $OUT/all/overhead.csv)'
+holds figures-footprint 'neap plan --json swap.neap > $OUT/j && awk -F, "NR == 2 { if (\$4 > \$11 || \$12 > \$11 || \$13 > \$12 || \$13 <= 0) print
+    for (i = 5; i <= 10; i++) print \$i }" $OUT/all/footprint.csv | cmp - <(sed -n "/baselines/,/}/s/^    .*: \([0-9]*\),*$/\1/p" $OUT/j)'
+holds figures-many 'figures --only footprint tiny.neap swap.neap > $OUT/a && test $(wc -l < $OUT/all/footprint.csv) = 3 &&
+    figures --only load tiny.neap swap.neap > $OUT/a && test -s $OUT/all/tiny-load.svg && test -s $OUT/all/swap-load.csv'
+
 # ---- train: what is asked, what is answered, and the same numbers however memory is served
 check help-train 'neap help train'
 check train-no-net 'neap train'
@@ -189,3 +235,31 @@ holds search-optimal 'f=optimal; test "$(field tiny.csv)" = true'
 holds search-footprint 'f=footprint; test "$(field tiny.csv)" = "$(f=load; field tiny.csv)"'
 holds capacity-units 'neap plan --capacity 0.000055MB --no-baselines --json tiny.csv | grep -q "\"capacity\": 55,"'
 holds no-colour 'test -z "$(neap plan tiny.csv | tr -d "[:print:]\n")"'
+
+# ---- import and export: what is asked and answered; test_import_export.sh looks into the files
+check help-import 'neap help import'
+check help-export 'neap help export'
+check import 'neap import loop.pickle -o $OUT/i.neap && cat $OUT/i.neap'
+check import-json 'neap import --device 1 --output $OUT/i.neap.gz --json loop.pickle'
+check import-no-output 'neap import loop.pickle'
+check import-no-device 'neap import loop.pickle --device 3 -o $OUT/n.neap'
+check import-empty-device 'neap import loop.pickle --device 0 -o $OUT/n.neap'
+check import-bad-device 'neap import loop.pickle --device 4294967295 -o $OUT/n.neap'
+check import-evil 'neap import evil.pickle -o $OUT/n.neap'
+check import-trace 'neap import tiny.neap -o $OUT/n.neap'
+check import-no-folder 'neap import loop.pickle -o no/such/folder/n.neap'
+check swap-no-execs 'neap swap --limit 50% $OUT/i.neap'
+check export 'neap export tiny.neap --perfetto $OUT/t.json --pytorch $OUT/t.pickle'
+check export-json 'neap export tiny.neap --perfetto $OUT/t.json --pytorch $OUT/t.pickle --min-block 64KiB --json'
+check export-never 'neap export never.neap --perfetto $OUT/n.json'
+check export-nothing 'neap export tiny.neap'
+check export-limit-alone 'neap export tiny.neap --pytorch $OUT/t.pickle --limit 50%'
+check export-link-alone 'neap export tiny.neap --perfetto $OUT/t.json --link 20GB/s'
+check export-bad-limit 'neap export swap.neap --perfetto $OUT/t.json --limit 170%'
+check export-bad-size 'neap export swap.neap --perfetto $OUT/t.json --limit 8parsecs'
+check export-gzip 'neap export tiny.neap --perfetto $OUT/t.json.gz'
+check export-never-limit 'neap export never.neap --perfetto $OUT/l.json --limit 50%'
+check export-below 'neap export swap.neap --perfetto $OUT/l.json --limit 20MB'
+check export-full 'neap export tiny.neap --pytorch /dev/full'
+check export-perfetto-full 'neap export tiny.neap --perfetto /dev/full'
+holds export-leaves-nothing 'test ! -e $OUT/n.neap && test ! -e $OUT/l.json'

@@ -1,6 +1,7 @@
 # What `make install` leaves can be used: through pkg-config, shared and static, through find_package, and from another
 # place than it was installed to. The shared library exports what neap.h declares, and nothing else.
 set -eu
+. "$NEAP_SOURCE_DIR/tests/install/consumer.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cc=${CC:-cc}
@@ -10,44 +11,13 @@ DESTDIR=$work/stage cmake --install "$NEAP_BUILD_DIR" --prefix /opt/first >"$wor
 mv "$work/stage/opt/first" "$work/moved"
 lib=$(dirname "$(find "$work/moved" -name libneap.a)")
 
-cat >"$work/program.c" <<'END'
-#include <neap.h>
-#include <string.h>
-int main(void)
-{
-    neap_trace *trace;
-    const char *text = "neap-trace 1\nmalloc 1 512\nfree 1\n";
-    if (neap_trace_parse(text, strlen(text), "text", NULL, NULL, &trace) != NEAP_OK) {
-        return 1;
-    }
-    neap_trace_free(trace);
-    return strcmp(neap_version(), NEAP_VERSION_STRING) != 0;
-}
-END
-
-export PKG_CONFIG_PATH=$lib/pkgconfig
-# shellcheck disable=SC2046  # lists of flags
-$cc "$work/program.c" -o "$work/shared" $(pkg-config --cflags --libs neap)
-LD_LIBRARY_PATH=$lib "$work/shared"
-# shellcheck disable=SC2046
-$cc -static "$work/program.c" -o "$work/static" $(pkg-config --static --cflags --libs neap)
-"$work/static"
+build_consumers "$work/moved" "$work/user"
+for program in pkg pkg-static cmake cmake-static; do
+    LD_LIBRARY_PATH=$lib "$work/user/$program" || { echo "the program made by $program does not work"; exit 1; }
+done
 version=$(sed -n 's/^#define NEAP_VERSION_STRING "\(.*\)"$/\1/p' "$NEAP_SOURCE_DIR/include/neap.h")
-[ "$(pkg-config --modversion neap)" = "$version" ] || { echo "neap.pc has another version than $version"; exit 1; }
-
-cat >"$work/CMakeLists.txt" <<'END'
-cmake_minimum_required(VERSION 3.21)
-project(user C)
-find_package(neap 0.1 REQUIRED CONFIG)
-add_executable(with_shared program.c)
-target_link_libraries(with_shared PRIVATE neap::neap)
-add_executable(with_static program.c)
-target_link_libraries(with_static PRIVATE neap::neap_static)
-END
-cmake -S "$work" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/moved" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-cmake --build "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-"$work/build/with_shared"
-"$work/build/with_static"
+[ "$(PKG_CONFIG_PATH=$lib/pkgconfig pkg-config --modversion neap)" = "$version" ] ||
+    { echo "neap.pc has another version than $version"; exit 1; }
 
 # Declared and exported are the same set.
 nm -D --defined-only "$lib/libneap.so" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort >"$work/exported"
@@ -61,4 +31,8 @@ if command -v clang >/dev/null; then
 fi
 if [ -x "$NEAP_COMMAND" ]; then
     "$work/moved/bin/neap" --version | grep -qF "$version"
+fi
+# Where the command looks for it, seen from its own place.
+if [ -n "${NEAP_HOOK_LIBRARY:-}" ]; then
+    [ -e "$work/moved/bin/../lib/neap/libneap_hook.so" ] || { echo "libneap_hook.so was not installed"; exit 1; }
 fi

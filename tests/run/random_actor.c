@@ -1,3 +1,4 @@
+#include "run/random_beneath.h"
 #include "run/random_depart.h"
 
 #include <stdio.h>
@@ -31,6 +32,11 @@ static void make_policy(actor *a)
     a->n_quiet = chance(&a->rng, 75) ? between(&a->rng, 4, 7) : 0;
     a->every = a->policy == ACTOR_FOR_GOOD ? between(&a->rng, 5, 9) : between(&a->rng, 2, 5);
     a->departure_share = a->settings->is_steady || chance(&a->rng, 20) ? 0 : between(&a->rng, 8, 45);
+    if (a->settings->is_beneath) {
+        a->blur_share = chance(&a->rng, 20) ? 0 : between(&a->rng, 1, 60);
+        a->home_share = chance(&a->rng, 50) ? 0 : between(&a->rng, 1, 10);
+        a->fix_share = chance(&a->rng, 60) ? 0 : between(&a->rng, 1, 10);
+    }
 }
 
 void actor_make(actor *a, const random_settings *settings, uint64_t seed)
@@ -81,6 +87,7 @@ uint32_t actor_peak_pages(const actor *a)
 void actor_free(actor *a, shadow_block *block)
 {
     actor_say(a, "free", block->serial, block->bytes);
+    actor_forget_fixed(a, block->block);
     (void)actor_passed(a, shadow_free(&a->streams, block), "neap_free");
     actor_look(a, a->settings->is_valid_each_event);
 }
@@ -209,6 +216,9 @@ static void do_exec(actor *a, const step *s)
     if (a->has_shared && chance(&a->rng, 50)) {
         uses[n++] = (shadow_use){&a->shared[np_rng_below(&a->rng, ACTOR_SHARED)], SHADOW_READ};
     }
+    if (a->settings->is_beneath && a->iteration >= a->n_quiet) {
+        n = actor_blur_uses(a, uses, n);
+    }
     actor_exec(a, s->name, s->stream, s->duration_ns, uses, n);
 }
 
@@ -309,6 +319,10 @@ static void run_iteration(actor *a, const loop *l)
         }
         if (!skip) {
             actor_step(a, &s);
+        }
+        if (a->settings->is_beneath && a->iteration >= a->n_quiet) {
+            actor_disturb(a);
+            actor_look_at_fixed(a);
         }
         count_late(a);
     }

@@ -7,7 +7,7 @@
 #include "run/random_program.h"
 #include "testing.h"
 
-enum { ACTOR_QUEUE = 5, ACTOR_KEPT = 48, ACTOR_LATE = 16, ACTOR_SHARED = 3 };
+enum { ACTOR_QUEUE = 5, ACTOR_KEPT = 48, ACTOR_LATE = 16, ACTOR_SHARED = 3, ACTOR_FIXED = 12 };
 
 /* The blocks of a slot, oldest first. */
 typedef struct actor_slot {
@@ -19,6 +19,13 @@ typedef struct actor_late { /* a free that comes later than it should */
     shadow_block block;
     uint32_t n_steps; /* to go */
 } actor_late;
+
+typedef struct actor_fixed { /* a block that stays (random_beneath.h) */
+    const neap_block *block;
+    uint32_t serial;
+    bool is_exported;
+    uint64_t pages; /* a number for those it stands on */
+} actor_fixed;
 
 /* Which loop an iteration runs. */
 typedef enum actor_policy {
@@ -58,6 +65,13 @@ typedef struct actor {
     uint64_t n_failed;
     uint32_t iteration;
     uint64_t n_on_plan_at_departure; /* iterations on a plan when it was first seen to have left one */
+    actor_fixed fixed[ACTOR_FIXED];
+    uint32_t n_fixed;
+    uint32_t blur_share; /* per mille of the execs that use more or less than usual, */
+    uint32_t home_share; /* of the steps after which everything comes home, */
+    uint32_t fix_share;  /* and a block is fixed */
+    uint64_t n_blurred;
+    uint64_t n_home;
     bool has_swapped;
     bool has_resumed;
     bool has_several;

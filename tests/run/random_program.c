@@ -102,6 +102,9 @@ static neap_status open_device(program *p)
         return status;
     }
     p->device->learner.learns_at_once = s->learns_at_once;
+    if (s->is_beneath) {
+        np_beneath_begin(p->device, s->margin, s->overhead);
+    }
     return NEAP_OK;
 }
 
@@ -187,12 +190,15 @@ static void judge(program *p, random_outcome *outcome)
     outcome->has_planned |= stats.n_iterations > 0;
     outcome->has_departed |= stats.n_departures > 0;
     outcome->has_loaded |= stats.plan_was_loaded;
+    outcome->n_late += p->device->n_late;
     for (uint32_t i = 0; i < p->settings->n_threads; i++) {
         const actor *a = &p->actors[i];
         outcome->has_swapped |= a->has_swapped;
         outcome->has_resumed |= a->has_resumed;
         outcome->has_several |= a->has_several;
         outcome->n_full += a->n_full;
+        outcome->n_blurred += a->n_blurred;
+        outcome->n_home += a->n_home;
         outcome->n_failed += a->n_failed;
     }
     if (p->faulty) {

@@ -28,6 +28,9 @@ typedef struct random_settings {
     bool is_steady;           /* no departures, and one loop */
     bool is_plain;            /* nothing is planned */
     bool refines;             /* plans are tried and changed as the program runs */
+    bool is_beneath;          /* uses are what was seen, and there is more (random_beneath.h); */
+    uint32_t margin;          /* see np_beneath_begin */
+    double overhead;          /* the same */
     bool uses_cache;          /* it runs twice, and plans are kept from the first time to the second */
     faulty_plan faults;       /* calls 0: none */
     bool tries_again;         /* where a call fails with a fault, until it does not; otherwise it goes without */
@@ -46,6 +49,9 @@ typedef struct random_outcome {
     bool has_several;  /* more than one pattern was followed */
     bool has_loaded;   /* a plan came from the cache */
     uint64_t n_events;
+    uint64_t n_late;       /* uses that no plan expected, of what was there */
+    uint64_t n_blurred;    /* uses made up */
+    uint64_t n_home;       /* times that everything came home */
     uint64_t n_full;       /* calls that gave NEAP_DEVICE_FULL */
     uint64_t n_faults;     /* calls of the device that were made to fail */
     uint64_t n_failed;     /* calls of the library that failed with them, or with host memory */

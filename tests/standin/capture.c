@@ -48,7 +48,7 @@ void capture_add(stream *s, item *work)
 np_cu_result cuThreadExchangeStreamCaptureMode(np_cu_capture_mode *mode)
 {
     np_cu_capture_mode old = mode_of_thread;
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, mode);
     if ((unsigned)*mode > NP_CU_CAPTURE_RELAXED) {
         return end(NP_CU_INVALID_VALUE);
     }
@@ -63,7 +63,7 @@ np_cu_result cuStreamBeginCapture_v2(np_cu_stream on, np_cu_capture_mode mode)
 {
     stream *s;
     capture *c;
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, on, mode);
     s = stream_of(on, __func__);
     if (s->is_default || s->capture) {
         return end((np_cu_result)CU_CAPTURE_UNSUPPORTED);
@@ -115,7 +115,7 @@ np_cu_result cuStreamEndCapture(np_cu_stream on, void **made)
     stream *s;
     capture *c;
     bool are_joined;
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, on, made);
     s = stream_of(on, __func__);
     c = s->capture;
     *made = NULL;
@@ -144,7 +144,7 @@ static int status_of(const stream *s)
 
 np_cu_result cuStreamIsCapturing(np_cu_stream on, int *status)
 {
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, on, status);
     *status = status_of(stream_of(on, __func__));
     return end(NP_CU_SUCCESS);
 }
@@ -163,7 +163,7 @@ static np_cu_result tell(np_cu_stream on, int *status, unsigned long long *id, c
 np_cu_result cuStreamGetCaptureInfo_v2(np_cu_stream on, int *status, unsigned long long *id, void **made,
                                        const void **nodes, size_t *n_nodes)
 {
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, on, status, id, made, nodes, n_nodes);
     (void)made;
     (void)nodes;
     (void)n_nodes;
@@ -173,7 +173,7 @@ np_cu_result cuStreamGetCaptureInfo_v2(np_cu_stream on, int *status, unsigned lo
 np_cu_result cuStreamGetCaptureInfo_v3(np_cu_stream on, int *status, unsigned long long *id, void **made,
                                        const void **nodes, const void **edges, size_t *n_nodes)
 {
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, on, status, id, made, nodes, edges, n_nodes);
     (void)made;
     (void)nodes;
     (void)edges;
@@ -195,7 +195,7 @@ np_cu_result cuGraphInstantiateWithFlags(void **made, void *of, unsigned long lo
 {
     graph *exec;
     const graph *g;
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
+    BEGIN(NEEDS_CONTEXT | IS_UNSAFE, made, of, flags);
     (void)flags;
     g = object_check(of, GRAPH, __func__);
     exec = object_make(sizeof *exec, EXEC);
@@ -218,7 +218,7 @@ np_cu_result cuGraphLaunch(void *handle, np_cu_stream on)
     const graph *exec;
     stream *s;
     np_cu_result result = NP_CU_SUCCESS;
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, handle, on);
     exec = object_check(handle, EXEC, __func__);
     s = stream_of(on, __func__);
     for (const item *work = exec->first; work && result == NP_CU_SUCCESS; work = work->next) {
@@ -238,12 +238,12 @@ static np_cu_result destroy(void *handle, uint32_t kind, const char *symbol)
 
 np_cu_result cuGraphDestroy(void *handle)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, handle);
     return end(destroy(handle, GRAPH, __func__));
 }
 
 np_cu_result cuGraphExecDestroy(void *handle)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, handle);
     return end(destroy(handle, EXEC, __func__));
 }

@@ -1,4 +1,4 @@
-/* context.c: initialisation, devices, contexts, errors; what every call begins with. */
+/* context.c: initialisation, devices, contexts, errors. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,35 +43,6 @@ uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-np_cu_result begin(const char *symbol, unsigned needs)
-{
-    np_cu_result result;
-    if (is_stream_thread) {
-        misuse("%s is called by work of a stream", symbol);
-    }
-    lock();
-    result = failure_of_call(symbol);
-    if (result == NP_CU_SUCCESS && (needs & NEEDS_INIT) && !standin.is_ready) {
-        result = (np_cu_result)CU_NOT_INITIALIZED;
-    }
-    if (result == NP_CU_SUCCESS && (needs & NEEDS_CONTEXT) == NEEDS_CONTEXT && !current_context()) {
-        result = (np_cu_result)CU_INVALID_CONTEXT;
-    }
-    if (result == NP_CU_SUCCESS && (needs & IS_UNSAFE) && capture_forbids()) {
-        result = (np_cu_result)CU_CAPTURE_UNSUPPORTED;
-    }
-    if (result != NP_CU_SUCCESS) {
-        unlock();
-    }
-    return result;
-}
-
-np_cu_result end(np_cu_result result)
-{
-    unlock();
-    return result;
-}
-
 void *object_make(size_t bytes, uint32_t kind)
 {
     object *made = calloc(1, bytes);
@@ -108,29 +79,63 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
+static void before_fork(void)
+{
+    lock();
+}
+
+static void after_fork(void)
+{
+    unlock();
+}
+
+/* The child has none of the streams' threads. */
+static void child_of_fork(void)
+{
+    standin.is_child = true;
+    unlock();
+}
+
+static void open_driver(void)
+{
+    standin.n_devices = (int)number_from("STANDIN_DEVICES", 1);
+    standin.memory_bytes = number_from("STANDIN_MEMORY", 1u << 30);
+    standin.granularity = number_from("STANDIN_GRANULARITY", 2u << 20);
+    standin.seed = number_from("STANDIN_SEED", 1);
+    standin.longest_delay_us = number_from("STANDIN_DELAY_US", 50);
+    failures_from_environment();
+    if (standin.n_devices > MAX_DEVICES) {
+        misuse("STANDIN_DEVICES is more than %d", MAX_DEVICES);
+    }
+    memory_open();
+    if (!standin.is_open && pthread_atfork(before_fork, after_fork, child_of_fork) != 0) {
+        misuse("the machine has no memory left");
+    }
+    standin.is_open = true;
+}
+
 np_cu_result cuInit(unsigned int flags)
 {
-    BEGIN(NEEDS_NOTHING);
-    (void)flags;
+    BEGIN(NEEDS_NOTHING, flags);
+    if (standin.is_injecting && pthread_equal(standin.injecting, pthread_self())) {
+        return end((np_cu_result)CU_NOT_INITIALIZED);
+    }
+    while (standin.is_injecting) {
+        (void)pthread_cond_wait(&standin.progress, &standin.lock);
+    }
     if (!standin.is_ready) {
-        standin.n_devices = (int)number_from("STANDIN_DEVICES", 1);
-        standin.memory_bytes = number_from("STANDIN_MEMORY", 1u << 30);
-        standin.granularity = number_from("STANDIN_GRANULARITY", 2u << 20);
-        standin.seed = number_from("STANDIN_SEED", 1);
-        standin.longest_delay_us = number_from("STANDIN_DELAY_US", 50);
-        failures_from_environment();
-        if (standin.n_devices > MAX_DEVICES) {
-            misuse("STANDIN_DEVICES is more than %d", MAX_DEVICES);
+        open_driver(); /* again, where it found no device */
+        if (standin.n_devices > 0) {
+            inject();
+            standin.is_ready = true;
         }
-        memory_open();
-        standin.is_ready = standin.n_devices > 0;
     }
     return end(standin.is_ready ? NP_CU_SUCCESS : NP_CU_NO_DEVICE);
 }
 
 np_cu_result cuDriverGetVersion(int *version)
 {
-    BEGIN(NEEDS_NOTHING);
+    BEGIN(NEEDS_NOTHING, version);
     *version = 13000;
     return end(NP_CU_SUCCESS);
 }
@@ -194,14 +199,14 @@ static bool is_device(int device)
 
 np_cu_result cuDeviceGetCount(int *n)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, n);
     *n = standin.n_devices;
     return end(NP_CU_SUCCESS);
 }
 
 np_cu_result cuDeviceGet(np_cu_device *device, int ordinal)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, device, ordinal);
     if (!is_device(ordinal)) {
         return end(NP_CU_INVALID_DEVICE);
     }
@@ -211,7 +216,7 @@ np_cu_result cuDeviceGet(np_cu_device *device, int ordinal)
 
 np_cu_result cuDeviceGetName(char *name, int bytes, np_cu_device device)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, name, bytes, device);
     if (!is_device(device) || bytes < 1) {
         return end(NP_CU_INVALID_DEVICE);
     }
@@ -221,7 +226,7 @@ np_cu_result cuDeviceGetName(char *name, int bytes, np_cu_device device)
 
 np_cu_result cuDeviceGetAttribute(int *value, np_cu_attribute attribute, np_cu_device device)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, value, attribute, device);
     if (!is_device(device)) {
         return end(NP_CU_INVALID_DEVICE);
     }
@@ -239,7 +244,7 @@ context *current_context(void)
 np_cu_result cuDevicePrimaryCtxRetain(np_cu_context *made, np_cu_device device)
 {
     context **c;
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, made, device);
     if (!is_device(device)) {
         return end(NP_CU_INVALID_DEVICE);
     }
@@ -259,7 +264,7 @@ np_cu_result cuDevicePrimaryCtxRetain(np_cu_context *made, np_cu_device device)
 np_cu_result cuDevicePrimaryCtxRelease_v2(np_cu_device device)
 {
     context *c;
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, device);
     c = is_device(device) ? standin.contexts[device] : NULL;
     if (!c || c->n_retained == 0) {
         misuse("cuDevicePrimaryCtxRelease: the context is not retained");
@@ -275,14 +280,14 @@ np_cu_result cuDevicePrimaryCtxRelease_v2(np_cu_device device)
 
 np_cu_result cuCtxGetCurrent(np_cu_context *current)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, current);
     *current = (np_cu_context)current_context();
     return end(NP_CU_SUCCESS);
 }
 
 np_cu_result cuCtxPushCurrent_v2(np_cu_context pushed)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, pushed);
     if (n_stack == (int)(sizeof stack / sizeof *stack)) {
         misuse("cuCtxPushCurrent: the stack of contexts is full");
     }
@@ -292,7 +297,7 @@ np_cu_result cuCtxPushCurrent_v2(np_cu_context pushed)
 
 np_cu_result cuCtxPopCurrent_v2(np_cu_context *popped)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, popped);
     if (n_stack == 0) {
         return end((np_cu_result)CU_INVALID_CONTEXT);
     }
@@ -305,7 +310,7 @@ np_cu_result cuCtxPopCurrent_v2(np_cu_context *popped)
 
 np_cu_result cuCtxSetCurrent(np_cu_context set)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, set);
     if (!set) {
         n_stack -= n_stack > 0;
     } else {
@@ -315,9 +320,16 @@ np_cu_result cuCtxSetCurrent(np_cu_context set)
     return end(NP_CU_SUCCESS);
 }
 
+np_cu_result cuCtxGetDevice(np_cu_device *device)
+{
+    BEGIN(NEEDS_CONTEXT, device);
+    *device = current_context()->device;
+    return end(NP_CU_SUCCESS);
+}
+
 np_cu_result cuCtxSynchronize(void)
 {
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
+    BEGIN_PLAIN(NEEDS_CONTEXT | IS_UNSAFE);
     streams_drain();
     return end(NP_CU_SUCCESS);
 }

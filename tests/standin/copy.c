@@ -1,17 +1,17 @@
-/* copy.c: copies and fills.
+/* copy.c: copies.
  *
  * Device addresses must be mapped when the call is made, and stay so until it is done (memory.c looks). Copies of host
  * memory that is not registered return only when they are done, as the real driver's may, and are counted. */
 #include "standin/standin_state.h"
 
-static void check_device(const void *at, size_t bytes, const char *symbol)
+void check_device(const void *at, size_t bytes, const char *symbol)
 {
     if (!memory_is_device(at, bytes)) {
         misuse("%s: %p, %zu bytes, is not mapped on the device", symbol, at, bytes);
     }
 }
 
-static void check_host(const void *at, const char *symbol)
+void check_host(const void *at, const char *symbol)
 {
     if (!at || memory_is_any_device(at)) {
         misuse("%s: %p is no address of the host", symbol, at);
@@ -77,78 +77,65 @@ static np_cu_result copy_device(np_cu_address to, np_cu_address from, size_t byt
 
 np_cu_result cuMemcpyHtoDAsync_v2(np_cu_address to, const void *from, size_t bytes, np_cu_stream on)
 {
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, to, from, bytes, on);
     return end(copy_in(to, from, bytes, on, false, __func__));
 }
 
 np_cu_result cuMemcpyDtoHAsync_v2(void *to, np_cu_address from, size_t bytes, np_cu_stream on)
 {
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, to, from, bytes, on);
     return end(copy_out(to, from, bytes, on, false, __func__));
 }
 
 np_cu_result cuMemcpyDtoDAsync_v2(np_cu_address to, np_cu_address from, size_t bytes, np_cu_stream on)
 {
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, to, from, bytes, on);
     return end(copy_device(to, from, bytes, on, __func__));
 }
 
 np_cu_result cuMemcpyHtoD_v2(np_cu_address to, const void *from, size_t bytes)
 {
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
+    BEGIN(NEEDS_CONTEXT | IS_UNSAFE, to, from, bytes);
     return end(copy_in(to, from, bytes, NULL, true, __func__));
 }
 
 np_cu_result cuMemcpyDtoH_v2(void *to, np_cu_address from, size_t bytes)
 {
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
+    BEGIN(NEEDS_CONTEXT | IS_UNSAFE, to, from, bytes);
     return end(copy_out(to, from, bytes, NULL, true, __func__));
+}
+
+np_cu_result cuMemcpyDtoD_v2(np_cu_address to, np_cu_address from, size_t bytes)
+{
+    BEGIN(NEEDS_CONTEXT | IS_UNSAFE, to, from, bytes);
+    return end(copy_device(to, from, bytes, NULL, __func__)); /* not waited for, as with the real one */
+}
+
+static np_cu_result copy_any(np_cu_address to, np_cu_address from, size_t bytes, np_cu_stream on, bool waits,
+                             const char *symbol)
+{
+    bool to_device = memory_is_any_device((void *)(uintptr_t)to);
+    bool from_device = memory_is_any_device((void *)(uintptr_t)from);
+    if (to_device && from_device) {
+        return copy_device(to, from, bytes, on, symbol);
+    }
+    if (to_device) {
+        return copy_in(to, (const void *)(uintptr_t)from, bytes, on, waits, symbol);
+    }
+    if (from_device) {
+        return copy_out((void *)(uintptr_t)to, from, bytes, on, waits, symbol);
+    }
+    return give_copy(on, (char *)(uintptr_t)to, (const char *)(uintptr_t)from, bytes, true, symbol);
 }
 
 np_cu_result cuMemcpyAsync(np_cu_address to, np_cu_address from, size_t bytes, np_cu_stream on)
 {
-    bool to_device;
-    bool from_device;
-    BEGIN(NEEDS_CONTEXT);
-    to_device = memory_is_any_device((void *)(uintptr_t)to);
-    from_device = memory_is_any_device((void *)(uintptr_t)from);
-    if (to_device && from_device) {
-        return end(copy_device(to, from, bytes, on, __func__));
-    }
-    if (to_device) {
-        return end(copy_in(to, (const void *)(uintptr_t)from, bytes, on, false, __func__));
-    }
-    if (from_device) {
-        return end(copy_out((void *)(uintptr_t)to, from, bytes, on, false, __func__));
-    }
-    return end(give_copy(on, (char *)(uintptr_t)to, (const char *)(uintptr_t)from, bytes, true, __func__));
+    BEGIN(NEEDS_CONTEXT, to, from, bytes, on);
+    return end(copy_any(to, from, bytes, on, false, __func__));
 }
 
-static np_cu_result give_fill(np_cu_address to, uint32_t pattern, unsigned pattern_bytes, size_t n, np_cu_stream on,
-                              const char *symbol)
+np_cu_result cuMemcpy(np_cu_address to, np_cu_address from, size_t bytes)
 {
-    stream *s = stream_of(on, symbol);
-    item *work;
-    if (n == 0) {
-        return NP_CU_SUCCESS;
-    }
-    check_device((void *)(uintptr_t)to, n * pattern_bytes, symbol);
-    work = item_make(ITEM_FILL, 0);
-    work->to = (char *)(uintptr_t)to;
-    work->bytes = n * pattern_bytes;
-    work->pattern = pattern;
-    work->pattern_bytes = pattern_bytes;
-    return stream_give(s, work);
-}
-
-np_cu_result cuMemsetD8Async(np_cu_address to, unsigned char value, size_t n, np_cu_stream on)
-{
-    BEGIN(NEEDS_CONTEXT);
-    return end(give_fill(to, value, 1, n, on, __func__));
-}
-
-np_cu_result cuMemsetD32Async(np_cu_address to, unsigned int value, size_t n, np_cu_stream on)
-{
-    BEGIN(NEEDS_CONTEXT);
-    return end(give_fill(to, value, 4, n, on, __func__));
+    BEGIN(NEEDS_CONTEXT | IS_UNSAFE, to, from, bytes);
+    return end(copy_any(to, from, bytes, NULL, true, __func__));
 }

@@ -5,7 +5,7 @@
 
 #include "standin/standin_state.h"
 
-enum { MAX_SYMBOLS = 128, NAME_BYTES = 48 };
+enum { MAX_SYMBOLS = 512, NAME_BYTES = 48 };
 
 static struct called {
     char name[NAME_BYTES];

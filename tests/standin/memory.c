@@ -43,7 +43,7 @@ void memory_open(void)
 np_cu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
     size_t in_use;
-    BEGIN(NEEDS_CONTEXT);
+    BEGIN(NEEDS_CONTEXT, free_bytes, total_bytes);
     in_use = used[current_context()->device];
     *total_bytes = standin.memory_bytes;
     *free_bytes = in_use < standin.memory_bytes ? standin.memory_bytes - in_use : 0;
@@ -56,9 +56,16 @@ static bool is_usual(const np_cu_allocation *a)
            a->location.id < standin.n_devices && a->handle_types == 0 && a->win32_meta == NULL && a->flags.usage == 0;
 }
 
+np_cu_result cuDeviceTotalMem_v2(size_t *bytes, np_cu_device device)
+{
+    BEGIN(NEEDS_INIT, bytes, device);
+    *bytes = standin.memory_bytes;
+    return end(NP_CU_SUCCESS);
+}
+
 np_cu_result cuMemGetAllocationGranularity(size_t *bytes, const np_cu_allocation *allocation, np_cu_granularity option)
 {
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, bytes, allocation, option);
     if (!is_usual(allocation) || option > NP_CU_GRANULARITY_RECOMMENDED) {
         return end(NP_CU_INVALID_VALUE);
     }
@@ -111,7 +118,7 @@ static void spoil(size_t offset, size_t bytes)
 np_cu_result cuMemCreate(np_cu_memory *made, size_t bytes, const np_cu_allocation *allocation, unsigned long long flags)
 {
     memory *m;
-    BEGIN(NEEDS_INIT | IS_UNSAFE);
+    BEGIN(NEEDS_INIT | IS_UNSAFE, made, bytes, allocation, flags);
     if (!is_usual(allocation) || bytes == 0 || bytes % standin.granularity != 0 || flags != 0) {
         return end(NP_CU_INVALID_VALUE);
     }
@@ -140,7 +147,7 @@ static void free_if_unused(memory *m)
 np_cu_result cuMemRelease(np_cu_memory handle)
 {
     memory *m;
-    BEGIN(NEEDS_INIT | IS_UNSAFE);
+    BEGIN(NEEDS_INIT | IS_UNSAFE, handle);
     m = object_check((void *)(uintptr_t)handle, MEMORY, "cuMemRelease");
     m->base.is_alive = false;
     free_if_unused(m);
@@ -161,7 +168,7 @@ np_cu_result cuMemAddressReserve(np_cu_address *address, size_t bytes, size_t al
 {
     char *found;
     char *aligned;
-    BEGIN(NEEDS_INIT | IS_UNSAFE);
+    BEGIN(NEEDS_INIT | IS_UNSAFE, address, bytes, alignment, hint, flags);
     (void)hint;
     if (bytes == 0 || bytes % standin.granularity != 0 || (alignment & (alignment - 1)) != 0 || flags != 0) {
         return end(NP_CU_INVALID_VALUE);
@@ -188,7 +195,7 @@ np_cu_result cuMemAddressReserve(np_cu_address *address, size_t bytes, size_t al
 np_cu_result cuMemAddressFree(np_cu_address address, size_t bytes)
 {
     range *r;
-    BEGIN(NEEDS_INIT | IS_UNSAFE);
+    BEGIN(NEEDS_INIT | IS_UNSAFE, address, bytes);
     r = ranges_find(&reservations, pointer(address));
     if (!r || r->at != pointer(address) || r->bytes != bytes) {
         misuse("cuMemAddressFree: no such reservation: %p, %zu bytes", (void *)pointer(address), bytes);
@@ -209,7 +216,7 @@ np_cu_result cuMemMap(np_cu_address address, size_t bytes, size_t offset, np_cu_
     char *at = pointer(address);
     const range *r;
     memory *m;
-    BEGIN(NEEDS_INIT | IS_UNSAFE);
+    BEGIN(NEEDS_INIT | IS_UNSAFE, address, bytes, offset, handle, flags);
     m = object_check((void *)(uintptr_t)handle, MEMORY, "cuMemMap");
     if (bytes == 0 || address % standin.granularity != 0 || bytes % standin.granularity != 0 || offset != 0 ||
         bytes > m->bytes || flags != 0) {
@@ -226,6 +233,7 @@ np_cu_result cuMemMap(np_cu_address address, size_t bytes, size_t offset, np_cu_
         close_addresses(at, bytes);
         return end(NP_CU_OUT_OF_MEMORY);
     }
+    (void)madvise(at, bytes, MADV_DONTFORK); /* a child has no device */
     m->n_mappings++;
     ranges_add(&mappings, (range){.at = at, .bytes = bytes, .memory = m});
     standin.counts.n_mappings++;
@@ -251,7 +259,7 @@ np_cu_result cuMemUnmap(np_cu_address address, size_t bytes)
 {
     char *at = pointer(address);
     size_t first;
-    BEGIN(NEEDS_INIT | IS_UNSAFE);
+    BEGIN(NEEDS_INIT | IS_UNSAFE, address, bytes);
     first = check_covered(at, bytes, "cuMemUnmap");
     streams_check_unused(at, bytes, "cuMemUnmap");
     close_addresses(at, bytes);
@@ -269,7 +277,7 @@ np_cu_result cuMemSetAccess(np_cu_address address, size_t bytes, const np_cu_acc
 {
     char *at = pointer(address);
     bool can_be_used;
-    BEGIN(NEEDS_INIT | IS_UNSAFE);
+    BEGIN(NEEDS_INIT | IS_UNSAFE, address, bytes, access, n);
     if (n != 1 || access->location.type != NP_CU_LOCATION_DEVICE ||
         (access->flags != 0 && access->flags != NP_CU_ACCESS_READ_WRITE)) {
         return end(NP_CU_INVALID_VALUE);

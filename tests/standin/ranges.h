@@ -15,7 +15,9 @@ typedef struct range {
     struct memory *memory; /* mapping */
     bool can_be_used;      /* mapping */
     int device;
-    bool is_own; /* host: allocated here */
+    bool is_own;   /* host: allocated here */
+    int kind;      /* allocation: allocation_kind */
+    bool is_freed; /* allocation: by work of a stream that may not be done yet */
 } range;
 
 typedef struct ranges {

@@ -40,6 +40,37 @@ typedef struct standin_counts {
 
 typedef struct standin_kernel standin_kernel; /* is a CUfunction and a CUkernel */
 
+/* What cuModuleLoadData and cuLibraryLoadData take for code. Once a module is unloaded, the next one's kernels get the
+ * handles of its kernels, as may be with the real one. */
+typedef struct standin_image_kernel {
+    const char *name;
+    void (*run)(void **parameters);
+    void (*early)(void **parameters); /* NULL, or what it does first: see cuLaunchKernelEx in kernel.c */
+    size_t n;                         /* parameters */
+    const size_t *bytes;              /* of each */
+} standin_image_kernel;
+
+typedef struct standin_image {
+    size_t n;
+    const standin_image_kernel *kernels;
+} standin_image;
+
+/* A call of a function, at its begin (result NULL) and its end: to the tracer, in the calling thread. */
+typedef struct standin_traced {
+    const char *symbol;
+    const void *parameters; /* a struct of all of them, in order; NULL: there are none */
+    const char *kernel;     /* name; NULL: no kernel is launched */
+    void *context;
+    unsigned context_id;
+    unsigned correlation; /* the same at begin and end */
+    uint64_t *data;       /* the tracer's own, kept from begin to end */
+    void *result;         /* CUresult */
+} standin_traced;
+
+typedef void (*standin_tracer)(const standin_traced *call);
+typedef void (*standin_set_tracer_function)(
+    standin_tracer tracer); /* dlsym(library, "standin_set_tracer"); NULL: none */
+
 typedef struct standin_control {
     void (*count)(standin_counts *counts);
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "device/cuda_types.h"
+#include "standin/call.h"
 #include "standin/standin.h"
 
 /* Results beyond those of cuda_types.h, by the numbers of cuda.h. */
@@ -13,6 +14,7 @@ enum {
     CU_NOT_INITIALIZED = 3,
     CU_INVALID_CONTEXT = 201,
     CU_INVALID_HANDLE = 400,
+    CU_NOT_FOUND = 500,
     CU_ILLEGAL_ADDRESS = 700,
     CU_HOST_ALREADY_REGISTERED = 712,
     CU_HOST_NOT_REGISTERED = 713,
@@ -38,10 +40,11 @@ typedef struct capture capture;
 typedef enum item_kind {
     ITEM_CALL,        /* run(data) */
     ITEM_COPY,        /* bytes from `from` to `to` */
-    ITEM_FILL,        /* bytes at `to`, with a pattern of 1 or 4 bytes */
+    ITEM_FILL,        /* bytes at `to`, with a pattern of 1, 2 or 4 bytes */
     ITEM_RECORD,      /* event, generation */
     ITEM_WAIT_EVENT,  /* event, generation */
     ITEM_WAIT_STREAM, /* other, n: until it has done so many items */
+    ITEM_FREE,        /* the allocation at `to` */
     ITEM_END,
 } item_kind;
 
@@ -49,6 +52,9 @@ typedef struct item {
     struct item *next;
     item_kind kind;
     void (*run)(void *data);
+    void (*early)(void *data); /* of a kernel, or NULL: done before run, once */
+    bool is_kernel;
+    bool is_programmatic; /* early may be done before the kernel in front of it */
     char *to;
     const char *from;
     size_t bytes;
@@ -70,7 +76,7 @@ typedef struct object {
     struct object *next; /* all there ever were: a leak checker finds them */
 } object;
 
-enum { STREAM = 0x57e1, EVENT, MEMORY, KERNEL, GRAPH, EXEC, CONTEXT };
+enum { STREAM = 0x57e1, EVENT, MEMORY, KERNEL, GRAPH, EXEC, CONTEXT, MODULE, POOL };
 
 struct stream {
     object base;
@@ -125,7 +131,11 @@ struct capture {
 typedef struct standin {
     pthread_mutex_t lock;
     pthread_cond_t progress; /* an item is done */
-    bool is_ready;           /* cuInit was called */
+    bool is_open;            /* cuInit was called */
+    bool is_ready;           /* and has returned: there are devices */
+    bool is_injecting;       /* it is at InitializeInjection, in this thread */
+    pthread_t injecting;
+    bool is_child; /* this process was forked after cuInit: nothing works in it */
     int n_devices;
     size_t memory_bytes;
     size_t granularity;
@@ -140,33 +150,17 @@ typedef struct standin {
 
 extern standin_state standin;
 
-/* ---- context.c ---- */
+/* ---- context.c, call.c ---- */
 
 /* Says what was done wrong, and ends the process. */
 _Noreturn void misuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Of a function of the tests: as BEGIN, but nobody is told. */
+np_cu_result begin(const char *symbol, unsigned needs);
+
 void lock(void);
 void unlock(void);
 uint64_t now_ns(void);
-
-/* What a call needs. */
-enum {
-    NEEDS_NOTHING = 0,
-    NEEDS_INIT = 1,
-    NEEDS_CONTEXT = 3, /* and so cuInit */
-    IS_UNSAFE = 4,     /* it ends captures that do not allow it */
-};
-
-/* Every function begins so: with the lock held where it is 0, without it where the call is to fail so. */
-np_cu_result begin(const char *symbol, unsigned needs);
-np_cu_result end(np_cu_result result); /* lets go of the lock */
-#define BEGIN(needs)                                  \
-    do {                                              \
-        np_cu_result begin_ = begin(__func__, needs); \
-        if (begin_ != NP_CU_SUCCESS) {                \
-            return begin_;                            \
-        }                                             \
-    } while (0)
 
 context *current_context(void);
 
@@ -177,6 +171,9 @@ void *object_check(void *handle, uint32_t kind, const char *symbol);
 /* ---- failures.c ---- */
 np_cu_result failure_of_call(const char *symbol); /* under the lock */
 void failures_from_environment(void);
+
+/* ---- inject.c ---- */
+void inject(void); /* in cuInit, under the lock, which is let go of meanwhile */
 
 /* ---- memory.c ---- */
 void memory_open(void);
@@ -189,6 +186,11 @@ void memory_give(int device, size_t bytes);
 bool memory_is_device(const void *at, size_t bytes); /* all of it is mapped or allocated */
 bool memory_is_any_device(const void *at);           /* some device address, mapped or not */
 bool memory_is_registered(const void *at, size_t bytes);
+
+typedef enum allocation_kind { ALLOCATED_PLAIN, ALLOCATED_ASYNC, ALLOCATED_IN_CAPTURE } allocation_kind;
+np_cu_result allocation_make(int device, size_t bytes, allocation_kind kind, np_cu_address *address);
+struct range *allocation_check(const char *at, const char *symbol); /* the one that begins there, not freed yet */
+void allocation_end(char *at);                                      /* its bytes are the device's again */
 
 /* ---- stream.c ---- */
 stream *stream_make(int device, unsigned flags, bool is_default);
@@ -203,6 +205,14 @@ void streams_drain(void);     /* all of them */
 
 /* Ends the process where work that is not done uses these bytes. */
 void streams_check_unused(const void *at, size_t bytes, const char *symbol);
+
+/* ---- copy.c: they end the process where it is not so ---- */
+void check_device(const void *at, size_t bytes, const char *symbol);
+void check_host(const void *at, const char *symbol);
+
+/* ---- kernel.c ---- */
+const char *kernel_name_of(const void *function);                                  /* NULL: it is none */
+standin_kernel *kernel_make(standin_kernel *over, const standin_image_kernel *of); /* over: a dead one, or NULL */
 
 /* ---- capture.c ---- */
 bool capture_forbids(void); /* an unsafe call of this thread? The captures that do are invalid then */

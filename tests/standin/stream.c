@@ -48,6 +48,9 @@ static void do_item(item *work)
     switch (work->kind) {
     case ITEM_CALL:
         unlock();
+        if (work->early) {
+            work->early(work->data);
+        }
         work->run(work->data);
         lock();
         break;
@@ -60,6 +63,9 @@ static void do_item(item *work)
         unlock();
         fill(work);
         lock();
+        break;
+    case ITEM_FREE:
+        allocation_end(work->to);
         break;
     case ITEM_RECORD:
         work->event->n_done = work->generation;
@@ -80,6 +86,19 @@ static void do_item(item *work)
     }
 }
 
+/* The kernel behind this one, where it is allowed to, begins before it (kernel.c). */
+static void run_early(const item *work)
+{
+    item *next = work->next;
+    if (work->is_kernel && next && next->is_programmatic && next->early) {
+        void (*early)(void *data) = next->early;
+        next->early = NULL;
+        unlock();
+        early(next->data);
+        lock();
+    }
+}
+
 static void *stream_run(void *user)
 {
     stream *s = user;
@@ -97,6 +116,7 @@ static void *stream_run(void *user)
         dawdle(number, longest_us);
         lock();
         work = s->first;
+        run_early(work);
         do_item(work);
         is_over = work->kind == ITEM_END;
         s->first = work->next;
@@ -259,27 +279,56 @@ stream *stream_of(void *handle, const char *symbol)
     return object_check(handle, STREAM, symbol);
 }
 
-np_cu_result cuStreamCreate(np_cu_stream *made, unsigned int flags)
+static np_cu_result create(np_cu_stream *made, unsigned int flags)
 {
-    BEGIN(NEEDS_CONTEXT);
     if (flags > NP_CU_STREAM_NON_BLOCKING) {
-        return end(NP_CU_INVALID_VALUE);
+        return NP_CU_INVALID_VALUE;
     }
     *made = (np_cu_stream)stream_make(current_context()->device, flags, false);
     standin.counts.n_streams++;
-    return end(NP_CU_SUCCESS);
+    return NP_CU_SUCCESS;
+}
+
+np_cu_result cuStreamCreate(np_cu_stream *made, unsigned int flags)
+{
+    BEGIN(NEEDS_CONTEXT, made, flags);
+    return end(create(made, flags));
 }
 
 np_cu_result cuStreamCreateWithPriority(np_cu_stream *made, unsigned int flags, int priority)
 {
-    (void)priority;
-    return cuStreamCreate(made, flags);
+    BEGIN(NEEDS_CONTEXT, made, flags, priority);
+    return end(create(made, flags));
+}
+
+np_cu_result cuStreamGetCtx(np_cu_stream handle, np_cu_context *in)
+{
+    BEGIN(NEEDS_CONTEXT, handle, in);
+    *in = (np_cu_context)standin.contexts[stream_of(handle, "cuStreamGetCtx")->device];
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuStreamGetFlags(np_cu_stream handle, unsigned int *flags)
+{
+    const stream *s;
+    BEGIN(NEEDS_CONTEXT, handle, flags);
+    s = stream_of(handle, "cuStreamGetFlags");
+    *flags = s->is_default || s->is_blocking ? 0 : NP_CU_STREAM_NON_BLOCKING;
+    return end(NP_CU_SUCCESS);
+}
+
+np_cu_result cuStreamGetPriority(np_cu_stream handle, int *priority)
+{
+    BEGIN(NEEDS_CONTEXT, handle, priority);
+    (void)stream_of(handle, "cuStreamGetPriority");
+    *priority = 0;
+    return end(NP_CU_SUCCESS);
 }
 
 np_cu_result cuStreamDestroy_v2(np_cu_stream handle)
 {
     stream *s;
-    BEGIN(NEEDS_INIT);
+    BEGIN(NEEDS_INIT, handle);
     s = object_check(handle, STREAM, "cuStreamDestroy");
     if (s->capture) {
         return end((np_cu_result)CU_CAPTURE_UNSUPPORTED);
@@ -301,7 +350,7 @@ static bool is_captured(stream *s)
 np_cu_result cuStreamSynchronize(np_cu_stream handle)
 {
     stream *s;
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
+    BEGIN(NEEDS_CONTEXT | IS_UNSAFE, handle);
     s = stream_of(handle, "cuStreamSynchronize");
     if (is_captured(s)) {
         return end((np_cu_result)CU_CAPTURE_UNSUPPORTED);
@@ -313,7 +362,7 @@ np_cu_result cuStreamSynchronize(np_cu_stream handle)
 np_cu_result cuStreamQuery(np_cu_stream handle)
 {
     stream *s;
-    BEGIN(NEEDS_CONTEXT | IS_UNSAFE);
+    BEGIN(NEEDS_CONTEXT | IS_UNSAFE, handle);
     s = stream_of(handle, "cuStreamQuery");
     if (is_captured(s)) {
         return end((np_cu_result)CU_CAPTURE_UNSUPPORTED);

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,16 @@ static np_cu_result (*launch_kernel)(void *function, unsigned, unsigned, unsigne
 static np_cu_result (*parameter_info)(void *function, size_t index, size_t *offset, size_t *bytes);
 static np_cu_result (*host_function)(np_cu_stream stream, void (*run)(void *user), void *user);
 
+/* What a program without neap uses. */
+static np_cu_result (*alloc_async)(np_cu_address *at, size_t bytes, np_cu_stream stream);
+static np_cu_result (*free_async)(np_cu_address at, np_cu_stream stream);
+static np_cu_result (*load_module)(void **module, const void *image);
+static np_cu_result (*unload_module)(void *module);
+static np_cu_result (*get_function)(void **function, void *module, const char *name);
+static np_cu_result (*launch_ex)(const void *config, void *function, void **parameters, void **extra);
+static np_cu_result (*copy_2d)(const void *copied, np_cu_stream stream);
+static np_cu_result (*export_memory)(void *handle, np_cu_address at);
+
 static const struct {
     const char *name;
     void *function;
@@ -50,6 +61,14 @@ static const struct {
     {"cuLaunchKernel", &launch_kernel},
     {"cuFuncGetParamInfo", &parameter_info},
     {"cuLaunchHostFunc", &host_function},
+    {"cuMemAllocAsync", &alloc_async},
+    {"cuMemFreeAsync", &free_async},
+    {"cuModuleLoadData", &load_module},
+    {"cuModuleUnload", &unload_module},
+    {"cuModuleGetFunction", &get_function},
+    {"cuLaunchKernelEx", &launch_ex},
+    {"cuMemcpy2DAsync_v2", &copy_2d},
+    {"cuIpcGetMemHandle", &export_memory},
 };
 
 static void start(void)
@@ -509,6 +528,165 @@ static void test_kernels(void **state)
     stop();
 }
 
+/* ---- modules ---- */
+
+static void run_nothing(void **parameters)
+{
+    (void)parameters;
+}
+
+static void test_handles_come_again(void **state)
+{
+    static const size_t first_bytes[] = {8};
+    static const size_t second_bytes[] = {4, 8};
+    const standin_image_kernel first = {"first", run_nothing, NULL, 1, first_bytes};
+    const standin_image_kernel second = {"second", run_nothing, NULL, 2, second_bytes};
+    void *module = NULL;
+    void *function = NULL;
+    void *again = NULL;
+    size_t offset = 0, bytes = 0;
+    (void)state;
+    start();
+    GOOD(load_module(&module, &(standin_image){1, &first}));
+    ASSERT_EQ(get_function(&function, module, "second"), 500);
+    GOOD(get_function(&function, module, "first"));
+    GOOD(unload_module(module));
+    GOOD(load_module(&module, &(standin_image){1, &second}));
+    GOOD(get_function(&again, module, "second"));
+    ASSERT_TRUE(again == function);
+    GOOD(parameter_info(again, 1, &offset, &bytes));
+    ASSERT_EQ(offset, 8);
+    GOOD(unload_module(module));
+    stop();
+}
+
+/* ---- programmatic launches ---- */
+
+static char steps[8];
+static size_t n_steps;
+
+static void note_step(void **parameters)
+{
+    steps[n_steps++] = *(char *)parameters[0];
+}
+
+static void note_early(void **parameters)
+{
+    steps[n_steps++] = (char)(*(char *)parameters[0] + 1);
+}
+
+/* CUlaunchConfig with one attribute: programmatic serialization. */
+static void launch_programmatic(void *function, np_cu_stream stream, char number)
+{
+    int attribute[18] = {6, 0, 1};
+    struct {
+        unsigned int sizes[7];
+        np_cu_stream stream;
+        void *attributes;
+        unsigned int n;
+    } config = {{1, 1, 1, 1, 1, 1, 0}, stream, attribute, 1};
+    void *parameters[] = {&number};
+    GOOD(launch_ex(&config, function, parameters, NULL));
+}
+
+/* The second one's early part comes before the first one, unless something stands between them. */
+static void test_programmatic_launches(void **state)
+{
+    static const size_t bytes[] = {1};
+    const standin_image_kernel kernel = {"early", note_step, note_early, 1, bytes};
+    np_cu_event event;
+    np_cu_stream stream;
+    void *module = NULL;
+    void *function = NULL;
+    (void)state;
+    start();
+    stream = make_stream();
+    event = make_event();
+    GOOD(load_module(&module, &(standin_image){1, &kernel}));
+    GOOD(get_function(&function, module, "early"));
+    for (int has_event = 0; has_event < 2; has_event++) {
+        n_steps = 0;
+        hold(stream);
+        launch_programmatic(function, stream, 10);
+        if (has_event) {
+            GOOD(driver.event_record(event, stream));
+        }
+        launch_programmatic(function, stream, 20);
+        atomic_store(&gate, true);
+        GOOD(driver.stream_sync(stream));
+        ASSERT_EQ(n_steps, 4);
+        ASSERT_TRUE(memcmp(steps, has_event ? (char[]){11, 10, 21, 20} : (char[]){21, 11, 10, 20}, 4) == 0);
+    }
+    GOOD(unload_module(module));
+    GOOD(driver.event_destroy(event));
+    GOOD(driver.stream_destroy(stream));
+    stop();
+}
+
+/* ---- allocations in the order of a stream ---- */
+
+static void test_async_memory(void **state)
+{
+    np_cu_address at = 0, plain = 0;
+    np_cu_stream stream;
+    standin_counts counts;
+    char handle[64];
+    (void)state;
+    start();
+    stream = make_stream();
+    GOOD(alloc_async(&at, 100, stream));
+    GOOD(fill(at, 3, 100, stream));
+    ASSERT_EQ(export_memory(handle, at), NP_CU_INVALID_VALUE);
+    GOOD(driver.alloc(&plain, 100));
+    GOOD(export_memory(handle, plain));
+    GOOD(driver.free(plain));
+    hold(stream);
+    GOOD(fill(at, 4, 100, stream));
+    GOOD(free_async(at, stream));
+    standin_get()->count(&counts);
+    ASSERT_EQ(counts.n_allocations, 1); /* the stream has not come to it */
+    atomic_store(&gate, true);
+    GOOD(driver.stream_sync(stream));
+    standin_get()->count(&counts);
+    ASSERT_EQ(counts.n_allocations, 0);
+    ASSERT_EQ(alloc_async(&at, (size_t)1 << 50, stream), NP_CU_OUT_OF_MEMORY);
+    GOOD(driver.stream_destroy(stream));
+    stop();
+}
+
+static void test_rectangles(void **state)
+{
+    unsigned char host[24];
+    unsigned char back[12];
+    np_cu_address at = 0;
+    struct side {
+        size_t x, y;
+        int type;
+        void *host;
+        np_cu_address device;
+        void *array;
+        size_t pitch;
+    };
+    struct {
+        struct side from, to;
+        size_t width, height;
+    } copied = {.width = 3, .height = 2};
+    (void)state;
+    start();
+    for (size_t i = 0; i < sizeof host; i++) {
+        host[i] = (unsigned char)i;
+    }
+    GOOD(driver.alloc(&at, sizeof back));
+    GOOD(fill(at, 99, sizeof back, NULL));
+    copied.from = (struct side){.x = 2, .y = 1, .type = 1, .host = host, .pitch = 8};
+    copied.to = (struct side){.x = 1, .y = 1, .type = 2, .device = at, .pitch = 4};
+    GOOD(copy_2d(&copied, NULL));
+    GOOD(driver.copy_out(back, at, sizeof back, NULL));
+    ASSERT_TRUE(memcmp(back, (unsigned char[]){99, 99, 99, 99, 99, 10, 11, 12, 99, 18, 19, 20}, 12) == 0);
+    GOOD(driver.free(at));
+    stop();
+}
+
 /* ---- captures ---- */
 
 static void test_graphs(void **state)
@@ -644,6 +822,37 @@ static void test_failures_on_demand(void **state)
     stop();
 }
 
+/* A child of a process that uses the driver has none of it. */
+static void test_forked_child(void **state)
+{
+    np_cu_address at = 0;
+    np_cu_stream stream;
+    int status = 0;
+    pid_t child;
+    (void)state;
+    start();
+    stream = make_stream();
+    GOOD(alloc_async(&at, PAGE, stream));
+    child = fork();
+    ASSERT_TRUE(child >= 0);
+    if (child == 0) {
+        _exit((int)driver.stream_sync(stream));
+    }
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_EQ(status, 3 << 8);
+    child = fork();
+    ASSERT_TRUE(child >= 0);
+    if (child == 0) {
+        (void)signal(SIGSEGV, SIG_DFL); /* not the sanitizer's */
+        _exit(*(volatile char *)(uintptr_t)at);
+    }
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV); /* its memory is not there */
+    GOOD(free_async(at, stream));
+    GOOD(driver.stream_destroy(stream));
+    stop();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -654,6 +863,11 @@ int main(void)
         cmocka_unit_test(test_events),
         cmocka_unit_test(test_the_default_stream),
         cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_handles_come_again),
+        cmocka_unit_test(test_programmatic_launches),
+        cmocka_unit_test(test_async_memory),
+        cmocka_unit_test(test_rectangles),
+        cmocka_unit_test(test_forked_child),
         cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_captures_forbid),
         cmocka_unit_test(test_failures_on_demand),

@@ -92,6 +92,44 @@ static void hides_a_swap(void **state)
     ASSERT_EQ(s.simulation.bytes_in, 0);
 }
 
+static void assert_moment(np_moment moment, double start_ns, double end_ns)
+{
+    ASSERT_TRUE(is_near(moment.start_ns, start_ns));
+    ASSERT_TRUE(is_near(moment.end_ns, end_ns));
+}
+
+/* The same once more, with an eye on the clock; then with the copy in at half the speed, 30-50, which exec 4 waits for. The
+ * result is that of np_simulate. */
+static void tells_when(void **state)
+{
+    timeline_shape shape = SHAPE(5, two_blocks);
+    (void)state;
+    for (int slow = 0; slow <= 1; slow++) {
+        np_link link = {.out = 1, .in = slow ? 0.5 : 1};
+        np_swap swap = {.bytes = 10, .in_after = 2, .out_key = 10, .in_key = 40};
+        np_timeline timeline;
+        np_simulator *simulator;
+        np_simulation simulation;
+        np_moments moments;
+        make_timeline(&shape, NULL, &timeline);
+        ASSERT_OK(np_simulator_create(&timeline, &link, &simulator));
+        ASSERT_OK(np_simulate_moments(simulator, 10, &swap, 1, &simulation, &moments));
+        ASSERT_TRUE(is_near(simulation.period_ns, slow ? 60 : 50));
+        assert_moment(moments.outs[0], 10, 20);
+        assert_moment(moments.ins[0], 30, slow ? 50 : 40);
+        for (int k = 0; k < 4; k++) {
+            assert_moment(moments.execs[k], 10 * k, 10 * k + 10);
+        }
+        assert_moment(moments.execs[4], slow ? 50 : 40, slow ? 60 : 50);
+        np_moments_free(&moments);
+        ASSERT_OK(np_simulate_moments(simulator, 9, &swap, 1, &simulation, &moments)); /* no memory for exec 0 */
+        ASSERT_TRUE(!simulation.possible);
+        ASSERT_TRUE(moments.execs == NULL && moments.outs == NULL && moments.ins == NULL);
+        np_simulator_free(simulator);
+        np_timeline_free(&timeline);
+    }
+}
+
 /* In at half the speed: 30-50, and exec 4 waits from 40 on. */
 static void waits_for_a_copy_in(void **state)
 {
@@ -588,6 +626,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hides_a_swap),
+        cmocka_unit_test(tells_when),
         cmocka_unit_test(waits_for_a_copy_in),
         cmocka_unit_test(a_malloc_waits_for_a_copy_out),
         cmocka_unit_test(a_copy_in_waits_for_memory),

@@ -1,0 +1,221 @@
+"""slice_times.py: the pool alone, swapping at no cost, and tight limits: what is held, and what a step takes.
+
+The three share their children: plain PyTorch and neap without a limit are there in every round, and what a limit costs
+is said against both. Children whose memory would not fit together are measured in waves.
+"""
+
+import dataclasses
+import subprocess
+from concurrent import futures
+
+import pairs
+import times_rows
+from child import Child, Failed
+from neap_stats import find
+from results import Setting
+
+POOL = ["vgg16", "resnet50", "vgg16-224", "resnet50-224", "gpt2-bf16", "vit-b16", "llama-bf16", "mobilenet-v2"]
+SWAP = POOL + ["vgg16-fp32", "resnet50-fp32"]
+MODELS = {"pool": POOL, "swap": SWAP, "tight": SWAP}
+
+TIGHT = (70, 60, 50)  # % of the peak load
+RECORD_STEPS = 12
+CONTEXT_BYTES = 1 << 30  # of a process, beside what its program asks for
+UNKNOWN_LOAD = 25 * 10**9
+ROOM_BYTES = 125 * 10**9  # of the device, for children that are there at once
+
+
+@dataclasses.dataclass
+class Forecast:
+    """What `neap swap` says of a recorded run."""
+
+    peak_load: int
+    load_min: int
+    free: dict  # the lowest limit that costs less than 1 %
+    tight: dict  # {share: plan}
+
+
+@dataclasses.dataclass
+class Run:
+    """One child: before, its command line; after, what was seen."""
+
+    name: str
+    neap: list  # None: plain
+    swaps: bool = False
+    args: tuple = ()
+    share: float = 1.0  # of the peak load, about: for the waves
+    setup: dict = None
+    report: dict = None
+    device_mib: int = None  # as nvidia-smi has it, the context included
+    error: str = None
+
+    def stat(self, name, default=None):
+        return find(self.report and self.report["neap"], name, default)
+
+
+def forecast(ctx, model):
+    """Records the model and plans on the trace."""
+    trace = ctx.bench.work / f"{model}.neap.gz"
+    ctx.bench.train(f"{model}-record", model, ["--steps", str(RECORD_STEPS)], ["record", "-o", str(trace)], 180)
+    questions = [("--overhead", "1%"), *(("--limit", f"{share}%") for share in TIGHT)]
+    with futures.ThreadPoolExecutor() as pool:
+        free, *tight = pool.map(lambda words: ctx.bench.query("swap", str(trace), "--threads", "4", *words), questions)
+    if not free.get("limit"):
+        raise Failed(free.get("reason", "neap swap found no plan"))
+    return Forecast(free["peak_load"], free["load_min"], free, dict(zip(TIGHT, tight)))
+
+
+def planned_runs(wanted, seen):
+    """Beside the two baselines, what the slices need. Limits in bytes hold from the first malloc on."""
+    runs = []
+    if "swap" in wanted and seen:
+        limit = seen.free["limit"]
+        runs.append(Run("no-overhead", ["run", "--limit", str(limit)], True, share=limit / seen.peak_load))
+    if "tight" in wanted:
+        runs += [Run(f"{share}%", ["run", "--limit", f"{share}%"], True, share=share / 100) for share in TIGHT]
+        runs.append(Run("save_on_cpu", None, args=("--save-on-cpu",), share=0.5))
+    return runs
+
+
+def waves(runs, peak_load):
+    """Runs that fit on the device beside the two baselines. save_on_cpu brings a rival of its own size."""
+    room = ROOM_BYTES - 2.2 * peak_load - 2 * CONTEXT_BYTES
+    wave, used = [], 0.0
+    for run in runs:
+        need = run.share * peak_load * 1.05 + CONTEXT_BYTES
+        need *= 2 if run.name == "save_on_cpu" else 1
+        if wave and used + need > room:
+            yield wave
+            wave, used = [], 0.0
+        wave.append(run)
+        used += need
+    yield wave
+
+
+def set_up(ctx, run, child):
+    """One child at a time: neap plans from times that it measures."""
+    ctx.say(f"  setting up {run.name}")
+    try:
+        run.setup = child.setup(ctx.settle_s)
+        run.report = child.ask("figures")
+        if not run.setup["settled"]:
+            ctx.say(f"  {run.name}: no settled plan after {run.setup['step']} steps")
+    except Failed as failed:
+        run.error = str(failed)
+        ctx.say(f"  {run.name}: {run.error}")
+
+
+def look_again(runs, children):
+    """After the last round: neap's figures over all of it, and nvidia-smi's."""
+    used = device_memory()
+    for run in runs:
+        if run.error is None:
+            run.device_mib = used.get(children[run.name].process.pid)
+            try:
+                run.report = children[run.name].ask("figures")
+            except Failed as failed:
+                run.error = str(failed)
+
+
+def device_memory():
+    """{pid: MiB}; empty where nvidia-smi cannot tell."""
+    command = ["nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
+    try:
+        text = subprocess.run(command, stdout=subprocess.PIPE, timeout=20, check=True).stdout.decode()
+        return {int(pid): int(mib) for pid, mib in (line.split(",") for line in text.splitlines())}
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return {}
+
+
+def run_wave(ctx, model, runs):
+    """What was seen of the runs, by name, and their times. The first one is plain PyTorch."""
+    children = {run.name: Child(ctx.bench, run.name, model, run.args, run.neap, run.swaps) for run in runs}
+    try:
+        set_up_all(ctx, model, runs, children)
+        timed = [children[run.name] for run in runs if run.error is None]
+        times, failures = pairs.measure(timed, ctx.pairs, ctx.block_s, ctx.say)
+        for run in runs:
+            run.error = run.error or failures.get(run.name)
+        look_again(runs, children)
+    finally:
+        for child in children.values():
+            child.close()
+    return {run.name: run for run in runs}, times
+
+
+def set_up_all(ctx, model, runs, children):
+    """save_on_cpu comes early: a rival that is held to its memory can load meanwhile."""
+    order = sorted(runs, key=lambda run: run.name not in ("plain", "save_on_cpu"))
+    for run in order:
+        set_up(ctx, run, children[run.name])
+        if run.name == "save_on_cpu" and run.error is None and runs[0].error is None:
+            rival = rival_of(run, runs[0])
+            children[rival.name] = Child(ctx.bench, rival.name, model, (), rival.neap, rival.swaps)
+            runs.append(rival)
+            order.append(rival)
+
+
+def rival_of(save, plain):
+    """neap at the memory that save_on_cpu needs: as a share of plain's peak, since it is compared once on its plan."""
+    share = save.report["memory"]["max_memory_allocated"] / max(1, plain.report["memory"]["max_memory_allocated"])
+    share = min(1.0, max(0.01, share))
+    return Run("as save_on_cpu", ["run", "--limit", f"{100 * share:.2f}%"], True, share=share)
+
+
+def put(ctx, model, fill, slice_name, setting, runs, needed):
+    """The setting's rows, or why there are none."""
+    rows = Setting(slice_name, model, setting)
+    why = [
+        f"{name}: {runs[name].error if name in runs else 'did not run'}" for name in needed if not is_good(runs, name)
+    ]
+    if why:
+        rows.fail("; ".join(why))
+    else:
+        fill(rows)
+    ctx.put(rows, next((run.report["machine"] for run in runs.values() if run.report), ""))
+
+
+def is_good(runs, name):
+    return name in runs and runs[name].error is None
+
+
+def put_wave(ctx, model, wanted, runs, times, seen):
+    base = ["plain", "pool"]
+    if "pool" in wanted:
+        put(ctx, model, lambda rows: times_rows.pool(rows, runs, times), "pool", "pool", runs, base)
+    if "no-overhead" in runs:
+        needed = base + ["no-overhead"]
+        put(ctx, model, lambda rows: times_rows.swap(rows, runs, times, seen), "swap", "no-overhead", runs, needed)
+    for share in TIGHT:
+        needed = base + [f"{share}%"]
+        if needed[-1] in runs:
+            fill = lambda rows, s=share: times_rows.tight(rows, runs, times, seen, s)
+            put(ctx, model, fill, "tight", needed[-1], runs, needed)
+    if "save_on_cpu" in runs:
+        needed = base + ["save_on_cpu", "as save_on_cpu"]
+        put(ctx, model, lambda rows: times_rows.save(rows, runs, times), "tight", "save_on_cpu", runs, needed)
+
+
+def run_model(ctx, model, wanted):
+    seen = None
+    if wanted != {"pool"}:
+        ctx.say("  recording, and planning on the trace")
+        rows = Setting("trace", model, "neap swap")
+        try:
+            seen = forecast(ctx, model)
+            times_rows.trace(rows, seen)
+        except Failed as failed:
+            rows.fail(str(failed))
+            if "swap" in wanted:
+                ctx.fail("swap", model, "no-overhead", f"no forecast: {failed}")
+        ctx.put(rows)
+    for number, wave in enumerate(waves(planned_runs(wanted, seen), seen.peak_load if seen else UNKNOWN_LOAD)):
+        runs = [Run("plain", None), Run("pool", ["run"]), *wave]
+        by_name, times = run_wave(ctx, model, runs)
+        put_wave(ctx, model, wanted if number == 0 else wanted - {"pool"}, by_name, times, seen)
+
+
+def run(ctx, wanted):
+    """wanted: those of "pool", "swap" and "tight" that are asked for."""
+    models = [model for model in SWAP if any(model in MODELS[name] for name in wanted)]
+    ctx.each("times", models, lambda model: run_model(ctx, model, {name for name in wanted if model in MODELS[name]}))

@@ -1,0 +1,160 @@
+# The hook in front of a program that knows nothing of it: trainer, on the stand-in driver, runtime and CUPTI. What it
+# prints must be what it prints alone, with every option at every limit. NEAP_HOOK_SOAK=N: that many random runs more;
+# NEAP_HOOK_SOAK_FROM=K goes on after the K-th. NEAP_HOOK_JOBS: how many at once.
+set -u
+if [ ! -f "${NEAP_HOOK_LIBRARY:-}" ]; then
+    echo "skipped: the hook is not built"
+    exit 77
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+jobs=${NEAP_HOOK_JOBS:-2}
+
+# A sanitizer's runtime must be loaded before all else. Clang's is in the program itself.
+preload=$NEAP_HOOK_LIBRARY
+case ${NEAP_SANITIZE:-} in
+*address*) runtime=libasan.so ;;
+*thread*) runtime=libtsan.so ;;
+*) runtime= ;;
+esac
+if [ -n "$runtime" ]; then
+    found=$("$NEAP_C_COMPILER" -print-file-name=$runtime)
+    [ -f "$found" ] && preload="$(readlink -f "$found") $preload"
+fi
+export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # the program ends with the driver in use, as programs do
+export TSAN_OPTIONS=${TSAN_OPTIONS:-}:die_after_fork=0
+export LD_LIBRARY_PATH=$NEAP_STANDIN_DIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # a sanitizer's dlopen knows no RPATH
+# Small pages, small blocks, no margin: everything that may leave leaves at once, and plans come quickly.
+export STANDIN_GRANULARITY=16384 NEAP_MIN_BLOCK=16384 NEAP_MARGIN=0 NEAP_PLAN_SECONDS=0.1
+unset NEAP_LIMIT NEAP_HOOK
+on=(NEAP_HOOK=run)
+
+# ---- one comparison: in a process and a folder of its own ----
+
+alone() { # alone SEED OPTION...
+    timeout 200 env STANDIN_SEED="$1" "$NEAP_HOOK_TRAINER" --scale=4 "${@:2}" >expected 2>expected.err ||
+        { echo "the program alone failed: trainer --scale=4 ${*:2}"; cat expected.err; touch wrong; return 1; }
+    sort -o expected expected # two threads print in any order
+}
+
+hooked() { # hooked SEED LIMIT OPTION...: it rests after each iteration, so that plans are made in time
+    timeout 400 env "${on[@]}" ${2:+NEAP_LIMIT="$2"} STANDIN_SEED="$1" LD_PRELOAD="$preload" \
+        CUDA_INJECTION64_PATH="$NEAP_HOOK_LIBRARY" NEAP_CUDA_DRIVER="$NEAP_STANDIN_DIR/libcuda.so.1" \
+        NEAP_CUPTI="$NEAP_STANDIN_DIR/libcupti.so.13" \
+        "$NEAP_HOOK_TRAINER" --scale=4 --pause=20 "${@:3}" >got 2>got.err
+    local status=$?
+    sort -o got got
+    grep -q ': plan  *[1-9]' got.err && echo >>planned
+    grep -q ': swapped  *[1-9]' got.err && echo >>swapped
+    echo >>runs
+    if [ $status -ne 0 ] || ! cmp -s expected got; then
+        echo "wrong, status $status: STANDIN_SEED=$1 ${STANDIN_DELAY_US:+STANDIN_DELAY_US=$STANDIN_DELAY_US }NEAP_LIMIT=$2" \
+            "trainer --scale=4 --pause=20 ${*:3}"
+        diff expected got | head -4
+        grep -A 20 'Sanitizer' got.err || tail -12 got.err
+        touch wrong
+    fi
+}
+
+# begin FUNCTION ARGUMENT...: beside the others
+n_begun=0
+begin() {
+    n_begun=$((n_begun + 1))
+    mkdir "$work/$n_begun"
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
+        wait -n
+    done
+    (cd "$work/$n_begun" && "$@" >said 2>&1; if [ -e wrong ]; then cat said; fi) &
+}
+
+compare() { # compare 'LIMIT...' OPTION...: at these limits, "-" for none
+    alone 1 "${@:2}" || return
+    for limit in $1; do
+        hooked 1 "${limit#-}" "${@:2}"
+    done
+}
+each() { begin compare "$@"; }
+
+# ---- the cases ----
+
+usual='- 60% 4194304'
+few='60%'
+long=40
+[ -n "$runtime" ] && usual=4194304 few=4194304 long=32 # slow, and without it all was compared already
+[ "$runtime" = libtsan.so ] && long=16
+each "$usual 90% 1000000" --iterations=$long
+each "$usual" --iterations=$long --evaluate=9
+each "$usual" --iterations=$long --alternate
+each "$few" --iterations=15 --grow
+each "$usual" --iterations=$long --side
+each "$usual" --iterations=$long --clip --checkpoint=10
+each "$few" --iterations=$long --stale
+each "$usual" --iterations=$long --stale=50
+each "$usual" --iterations=$long --table
+each "$usual" --iterations=$long --grouped
+each "$few" --iterations=$long --grouped=2 --side
+each "$usual" --iterations=$long --graph
+each "$few" --iterations=$long --graph=2
+each "$few" --iterations=$long --graph --regraph=12
+each "$few" --iterations=20 --graph=2 --regraph=4 --grouped
+each "$usual" --iterations=$long --fork=30
+each "$few" --iterations=$long --spawn=30
+each "$usual" --iterations=$long --unknown=9
+each "$few" --iterations=$long --future=11
+each "$usual" --iterations=$long --extra=60
+each "$few" --iterations=20 --extra=4
+each "$usual" --iterations=$long --oom=13
+each "$usual" --iterations=$long --plain
+each "$usual" --iterations=$long --programmatic
+each "$few" --iterations=$long --reload=7
+each "$usual" --iterations=$long --copies
+each "$few" --iterations=$long --buffer
+each "$few" --iterations=$long --cooperative
+each "$usual" --iterations=$long --info
+each "$few" --iterations=$long --profiler=30
+each "$few" --iterations=$long --teardown=30
+each "$usual" --iterations=$long --threads
+each "$few" --iterations=$long --ipc
+
+for delay in 0 1000; do # streams that are fast, and streams that are slow
+    export STANDIN_DELAY_US=$delay
+    each "$few" --iterations=$long --side --stale=20 --clip
+done
+unset STANDIN_DELAY_US
+on=()
+each - --iterations=5 # without the verb nothing happens, whatever is loaded
+on=(NEAP_HOOK=run)
+
+# ---- random runs ----
+
+soak() { # soak SEED
+    RANDOM=$1
+    local options=(--iterations=$((RANDOM % 40 + 8)) --layers=$((RANDOM % 15 + 4)) --seed="$1") limit has_graph
+    has_graph=$((RANDOM % 4))
+    [ "$has_graph" -eq 1 ] && options+=(--graph)
+    [ "$has_graph" -eq 2 ] && options+=(--graph=2 --regraph=5)
+    [ "$has_graph" -eq 3 ] && [ $((RANDOM % 4)) -eq 0 ] && options+=(--plain)
+    for option in --evaluate=$((RANDOM % 6 + 2)) --alternate --grow --side --clip --checkpoint=4 --stale=9 --table \
+        --grouped --grouped=2 --fork=7 --spawn=9 --unknown=$((RANDOM % 5 + 2)) --future=6 --extra=$((RANDOM % 60 + 2)) \
+        --oom=4 --programmatic --reload=2 --copies --buffer --info --cooperative --threads; do
+        [ $((RANDOM % 7)) -eq 0 ] && options+=("$option")
+    done
+    limit=$((RANDOM % 70 + 30))%
+    [ $((RANDOM % 2)) -eq 0 ] && limit=$((RANDOM * 250 + 500000))
+    [ $((RANDOM % 8)) -eq 0 ] && limit=
+    export STANDIN_DELAY_US=$((RANDOM % 3 * 100))
+    alone "$1" "${options[@]}" && hooked "$1" "$limit" "${options[@]}"
+}
+from=${NEAP_HOOK_SOAK_FROM:-0}
+for ((i = from + 1; i <= from + ${NEAP_HOOK_SOAK:-0}; i++)); do
+    begin soak "$i"
+done
+
+wait
+count() { cat "$work"/*/"$1" 2>/dev/null | wc -l; }
+echo "$(count runs) runs, $(count planned) on a plan, $(count swapped) with swaps"
+if [ "$(count planned)" -eq 0 ] || [ "$(count swapped)" -eq 0 ]; then
+    echo "no run had a plan, or none had swaps: nothing was tested"
+    exit 1
+fi
+! ls "$work"/*/wrong >/dev/null 2>&1

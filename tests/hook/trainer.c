@@ -1,0 +1,247 @@
+/* trainer.c: trains, and prints a line an iteration. Options are --name or --name=N: see trainer.h. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include "hook/trainer.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+options option = {
+#define VALUE(name, value, text) value,
+    TRAINER_OPTIONS(VALUE)
+#undef VALUE
+};
+
+static const struct {
+    const char *name;
+    unsigned long *value;
+    const char *text;
+} table[] = {
+#define ROW(name, value, text) {#name, &option.name, text},
+    TRAINER_OPTIONS(ROW)
+#undef ROW
+};
+
+_Noreturn void fail(const char *what, const char *why)
+{
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "trainer: %s: %s\n", what, why);
+    exit(1);
+}
+
+void check(cudaError_t error, const char *what)
+{
+    if (error != cudaSuccess) {
+        char why[64];
+        (void)snprintf(why, sizeof why, "%s (%d)", cudaGetErrorName(error), error);
+        fail(what, why);
+    }
+}
+
+uint32_t random_below(uint64_t *state, uint32_t n)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (uint32_t)((z ^ (z >> 31)) % n);
+}
+
+static void read_options(int n, char **texts)
+{
+    for (int i = 1; i < n; i++) {
+        const char *name = texts[i] + 2;
+        size_t length = strcspn(name, "=");
+        bool is_known = false;
+        for (size_t k = 0; k < sizeof table / sizeof *table && strncmp(texts[i], "--", 2) == 0; k++) {
+            if (strncmp(table[k].name, name, length) == 0 && table[k].name[length] == '\0') {
+                *table[k].value = name[length] ? strtoul(name + length + 1, NULL, 10) : 1;
+                is_known = true;
+            }
+        }
+        if (!is_known) {
+            for (size_t k = 0; k < sizeof table / sizeof *table; k++) {
+                (void)fprintf(stderr, "  --%-12s %lu  %s\n", table[k].name, *table[k].value, table[k].text);
+            }
+            fail(texts[i], "is no option");
+        }
+    }
+    if (option.layers < 4 || option.layers > MAX_LAYERS || option.scale < 1) {
+        fail("options", "there are 4 to 24 layers, of some size");
+    }
+}
+
+/* ---- other processes ---- */
+
+/* The child has no device: every call fails, and says so. */
+static void fork_child(void)
+{
+    int status = 0;
+    pid_t child;
+    (void)fflush(stdout);
+    child = fork();
+    if (child < 0) {
+        fail("fork", "failed");
+    }
+    if (child == 0) {
+        void *made = NULL;
+        cudaError_t first = cudaMallocAsync(&made, 1 << 20, NULL);
+        cudaError_t second = cudaMalloc(&made, 1 << 20);
+        _exit(10 * first + second);
+    }
+    if (waitpid(child, &status, 0) != child) {
+        fail("waitpid", "failed");
+    }
+    if (WIFSIGNALED(status)) {
+        (void)printf("child: signal %d\n", WTERMSIG(status));
+    } else {
+        (void)printf("child: %d\n", WEXITSTATUS(status));
+    }
+}
+
+/* Two more: one that ends by exit, with all its handlers; one that becomes another program. */
+static void spawn_children(void)
+{
+    int status = 0;
+    pid_t child;
+    (void)fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        exit(3);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child) {
+        fail("fork", "failed");
+    }
+    (void)printf("child: %d\n", status);
+    (void)printf("program: %d\n", system("exit 5"));
+}
+
+/* ---- others that use CUPTI ---- */
+
+static void ignore(void *user, int domain, uint32_t id, const void *data)
+{
+    (void)user;
+    (void)domain;
+    (void)id;
+    (void)data;
+}
+
+/* As one that is linked to it would call it. */
+static void *cupti_function(const char *symbol)
+{
+    void *library = dlopen("libcupti.so.13", RTLD_NOW | RTLD_GLOBAL);
+    void *found = library ? dlsym(RTLD_DEFAULT, symbol) : NULL;
+    if (!found) {
+        fail("cupti", dlerror());
+    }
+    return found;
+}
+
+static void tear_down(void)
+{
+    int (*finalize)(void);
+    void *found = cupti_function("cuptiFinalize");
+    memcpy(&finalize, &found, sizeof finalize);
+    (void)finalize();
+}
+
+static void profile(void)
+{
+    int (*subscribe)(void **handle, void (*callback)(void *, int, uint32_t, const void *), void *user);
+    int (*unsubscribe)(void *handle);
+    void *handle = NULL;
+    void *found = cupti_function("cuptiSubscribe");
+    memcpy(&subscribe, &found, sizeof subscribe);
+    found = cupti_function("cuptiUnsubscribe");
+    memcpy(&unsubscribe, &found, sizeof unsubscribe);
+    if (subscribe(&handle, ignore, NULL) == 0) {
+        (void)unsubscribe(handle);
+    }
+}
+
+/* ---- training ---- */
+
+static unsigned batch_of(unsigned iteration)
+{
+    return option.grow ? 4 + iteration % 60 : option.alternate && iteration % 2 ? 11 : 16;
+}
+
+static void pause_for(unsigned long ms)
+{
+    const struct timespec nap = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000};
+    (void)nanosleep(&nap, NULL);
+}
+
+static void between(unsigned iteration)
+{
+    if (option.fork && iteration == option.fork) {
+        fork_child();
+    }
+    if (option.spawn && iteration == option.spawn) {
+        spawn_children();
+    }
+    if (option.teardown && iteration == option.teardown) {
+        tear_down();
+    }
+    if (option.profiler && iteration == option.profiler) {
+        profile();
+    }
+}
+
+static void train(network *net, const char *name, bool is_main)
+{
+    for (unsigned i = 0; i < option.iterations; i++) {
+        result r = network_train(net, i, batch_of(i));
+        (void)printf("%s %u loss %08x norm %08x more %08x\n", name, i, r.loss, r.norm, r.more);
+        if (option.evaluate && i % option.evaluate == option.evaluate - 1) {
+            (void)printf("%s %u evaluation %08x\n", name, i, network_evaluate(net, 9));
+        }
+        if (option.checkpoint && i % option.checkpoint == option.checkpoint - 1) {
+            (void)printf("%s %u checkpoint %08x\n", name, i, network_checkpoint(net));
+        }
+        pause_for(option.pause);
+        if (is_main) {
+            between(i);
+        }
+    }
+    (void)printf("%s weights %08x\n", name, network_checkpoint(net));
+}
+
+/* Its lines come between those of the other. */
+static void *train_second(void *user)
+{
+    cudaStream_t stream = NULL;
+    network *net;
+    (void)user;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    net = network_make(option.seed + 100, stream);
+    train(net, "second", false);
+    network_free(net);
+    CHECK(cudaStreamDestroy(stream));
+    return NULL;
+}
+
+int main(int n, char **texts)
+{
+    pthread_t second;
+    network *net;
+    int n_devices = 0;
+    read_options(n, texts);
+    kernels_register();
+    CHECK(cudaGetDeviceCount(&n_devices));
+    CHECK(cudaSetDevice(0));
+    net = network_make(option.seed, NULL);
+    if (option.threads && pthread_create(&second, NULL, train_second, NULL) != 0) {
+        fail("threads", "no thread");
+    }
+    train(net, "main", true);
+    if (option.threads) {
+        (void)pthread_join(second, NULL);
+    }
+    network_free(net);
+    return 0;
+}

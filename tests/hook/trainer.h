@@ -1,0 +1,136 @@
+/* trainer.h: a program that trains on the GPU and knows nothing of neap: the parts of trainer.c.
+ *
+ * All arithmetic is on integers, so that two runs of it print the same bytes unless memory was wrong. Kernels touch one
+ * word in sixteen, at least one in every 64 bytes, of all they use. */
+#ifndef TESTS_HOOK_TRAINER_H
+#define TESTS_HOOK_TRAINER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "standin_cudart/cudart.h"
+
+/* ---- trainer.c: options. Numbers: 0 is "no"; most say every how many iterations something happens ---- */
+
+/* clang-format off */
+#define TRAINER_OPTIONS(X)                                                                      \
+    X(iterations, 20, "how many")                                                               \
+    X(layers, 10, "how many")                                                                   \
+    X(scale, 16, "size of activations, in 256 KiB: the largest")                                \
+    X(seed, 1, "of all that is random")                                                         \
+    X(pause, 0, "milliseconds after each iteration")                                            \
+    X(evaluate, 0, "every so many iterations, a forward pass of another size")                  \
+    X(alternate, 0, "every second iteration has a smaller batch")                               \
+    X(grow, 0, "every iteration has a larger batch than the one before: no two are equal")      \
+    X(side, 0, "a branch of the network on a stream of its own")                                \
+    X(clip, 0, "a norm of the gradients is read by the host in the middle")                     \
+    X(checkpoint, 0, "every so many iterations, all weights are copied to the host")            \
+    X(stale, 0, "one in so many unused fields of parameters is an address of some block, another each time") \
+    X(table, 0, "a kernel finds its blocks in a table that the host copied in")                 \
+    X(grouped, 0, "a kernel finds its blocks in a table that a kernel made")                    \
+    X(graph, 0, "the forward pass is a graph; 2: its memory is allocated in the capture")       \
+    X(regraph, 0, "every so many iterations, the graph is captured anew")                       \
+    X(fork, 0, "in this iteration, a child is forked that ends at once; 0: none")               \
+    X(spawn, 0, "in this iteration, another program is run")                                    \
+    X(ipc, 0, "blocks are shared with another process, which reads them when it likes")         \
+    X(unknown, 0, "every so many iterations, a driver call that nobody knows: a copy by its name") \
+    X(future, 0, "every so many iterations, one that could do anything, by its name")           \
+    X(extra, 0, "in one of so many places, at random, a block more")                            \
+    X(oom, 0, "every so many iterations, more is asked for than there is")                      \
+    X(plain, 0, "memory by cudaMalloc, not cudaMallocAsync")                                    \
+    X(programmatic, 0, "kernels that may begin before those in front of them end")              \
+    X(reload, 0, "every so many iterations, a module is unloaded and another loaded")           \
+    X(copies, 0, "copies on the device, of rectangles, and memsets")                            \
+    X(buffer, 0, "parameters as one buffer, by the driver")                                     \
+    X(info, 0, "asks how much memory there is, in every iteration")                             \
+    X(teardown, 0, "in this iteration, CUPTI is torn down by somebody else")                    \
+    X(profiler, 0, "in this iteration, somebody else wants to subscribe to CUPTI")              \
+    X(cooperative, 0, "cooperative launches")                                                   \
+    X(threads, 0, "a second thread trains a network of its own, on a stream of its own")
+/* clang-format on */
+
+typedef struct options {
+#define FIELD(name, value, text) unsigned long name;
+    TRAINER_OPTIONS(FIELD)
+#undef FIELD
+} options;
+
+extern options option;
+
+_Noreturn void fail(const char *what, const char *why);
+void check(cudaError_t error, const char *what); /* ends the program where it is one */
+#define CHECK(call) check(call, #call)
+
+uint32_t random_below(uint64_t *state, uint32_t n);
+
+/* ---- trainer_memory.c ---- */
+
+/* As a framework's allocator does: an error is tried again once. */
+void *get(size_t bytes, cudaStream_t stream);
+void put(void *freed, cudaStream_t stream);
+void *get_plain(size_t bytes); /* cudaMalloc, whatever is asked for */
+void put_plain(void *freed);
+void *some_address(uint64_t *random); /* in a block that is live at the moment */
+
+/* ---- trainer_kernels.c ---- */
+
+typedef uint32_t word;
+
+enum { STEP = 16, MAX_TENSORS = 24 }; /* a word in so many is touched */
+
+/* Of a multi-tensor kernel: the entries behind the first n are not used. */
+typedef struct tensors {
+    word *weights[MAX_TENSORS];
+    word *gradients[MAX_TENSORS];
+    word *momenta[MAX_TENSORS];
+    size_t bytes[MAX_TENSORS];
+    uint32_t n;
+    word rate;
+} tensors;
+
+void kernels_register(void);
+void fill(word *to, size_t bytes, word seed, cudaStream_t stream);
+void forward(word *out, size_t out_bytes, const word *in, size_t in_bytes, const word *weights, size_t weight_bytes,
+             word *workspace, size_t workspace_bytes, const void *unused, cudaStream_t stream);
+void activate(word *inout, size_t bytes, cudaStream_t stream);
+void backward_data(word *in_gradient, size_t in_bytes, const word *out_gradient, size_t out_bytes, const word *weights,
+                   size_t weight_bytes, cudaStream_t stream);
+void backward_weights(word *gradient, size_t weight_bytes, const word *out_gradient, size_t out_bytes, const word *in,
+                      size_t in_bytes, cudaStream_t stream);
+void update(const tensors *all, cudaStream_t stream);
+void reduce(word *sum, const word *in, size_t bytes, cudaStream_t stream); /* adds to *sum */
+void scale(word *inout, size_t bytes, word factor, cudaStream_t stream);
+void by_table(word *sum, const void *table, size_t n, cudaStream_t stream); /* of {address, bytes} */
+void make_table(void *table, word *const *blocks, const size_t *bytes, size_t n, cudaStream_t stream);
+void reload_kernels(word *sum, const word *in, size_t bytes, unsigned which, cudaStream_t stream);
+void reduce_by_buffer(word *sum, const word *in, size_t bytes, cudaStream_t stream);
+word sum_on_host(const word *in, size_t bytes); /* of what kernels touch */
+void *driver_function(const char *symbol);
+
+typedef struct table_entry {
+    const word *at;
+    size_t bytes;
+} table_entry;
+
+/* ---- trainer_model.c ---- */
+
+enum { MAX_LAYERS = MAX_TENSORS };
+
+typedef struct network network;
+
+network *network_make(uint64_t seed, cudaStream_t stream);
+void network_free(network *net);
+
+/* One iteration, with a batch of `size` of sixteen; prints nothing. */
+typedef struct result {
+    word loss;
+    word norm;
+    word more; /* of what the options add */
+} result;
+
+result network_train(network *net, unsigned iteration, unsigned size);
+word network_evaluate(network *net, unsigned size);
+word network_checkpoint(const network *net); /* a sum over all weights, on the host */
+
+#endif

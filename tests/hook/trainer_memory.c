@@ -1,0 +1,108 @@
+/* trainer_memory.c: the program's allocator, and which blocks it has. */
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "hook/trainer.h"
+
+enum { MAX_BLOCKS = 4096 };
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct live {
+    char *at;
+    size_t bytes;
+} live[MAX_BLOCKS];
+static size_t n_live;
+
+static void add(void *at, size_t bytes)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (n_live == MAX_BLOCKS) {
+        fail("memory", "there are too many blocks");
+    }
+    for (size_t i = 0; i < n_live; i++) {
+        if ((char *)at < live[i].at + live[i].bytes && live[i].at < (char *)at + bytes) {
+            fail("memory", "two blocks lie over each other");
+        }
+    }
+    live[n_live++] = (struct live){at, bytes};
+    (void)pthread_mutex_unlock(&lock);
+}
+
+static void drop(const void *at)
+{
+    (void)pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_live; i++) {
+        if (live[i].at == at) {
+            live[i] = live[--n_live];
+            (void)pthread_mutex_unlock(&lock);
+            return;
+        }
+    }
+    fail("memory", "no such block is freed");
+}
+
+void *get_plain(size_t bytes)
+{
+    void *made = NULL;
+    cudaError_t error = cudaMalloc(&made, bytes);
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        CHECK(cudaDeviceSynchronize());
+        error = cudaMalloc(&made, bytes);
+    }
+    check(error, "cudaMalloc");
+    if ((uintptr_t)made % 256 != 0) {
+        fail("cudaMalloc", "the address is not aligned");
+    }
+    add(made, bytes);
+    return made;
+}
+
+void put_plain(void *freed)
+{
+    drop(freed);
+    CHECK(cudaFree(freed));
+}
+
+void *get(size_t bytes, cudaStream_t stream)
+{
+    void *made = NULL;
+    cudaError_t error;
+    if (option.plain) {
+        return get_plain(bytes);
+    }
+    error = cudaMallocAsync(&made, bytes, stream);
+    if (error == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError();
+        CHECK(cudaDeviceSynchronize());
+        error = cudaMallocAsync(&made, bytes, stream);
+    }
+    check(error, "cudaMallocAsync");
+    if ((uintptr_t)made % 256 != 0) {
+        fail("cudaMallocAsync", "the address is not aligned");
+    }
+    add(made, bytes);
+    return made;
+}
+
+void put(void *freed, cudaStream_t stream)
+{
+    if (option.plain) {
+        put_plain(freed);
+        return;
+    }
+    drop(freed);
+    CHECK(cudaFreeAsync(freed, stream));
+}
+
+void *some_address(uint64_t *random)
+{
+    char *found = NULL;
+    (void)pthread_mutex_lock(&lock);
+    if (n_live > 0) {
+        const struct live *b = &live[random_below(random, (uint32_t)n_live)];
+        found = b->at + random_below(random, (uint32_t)b->bytes);
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return found;
+}

@@ -1,0 +1,154 @@
+#include "run/random_beneath.h"
+
+#include <string.h>
+
+static bool chance(np_rng *rng, uint32_t per_mille)
+{
+    return np_rng_below(rng, 1000) < per_mille;
+}
+
+/* ---- uses ---- */
+
+uint32_t actor_blur_uses(actor *a, shadow_use *uses, uint32_t n)
+{
+    if (n > 0 && chance(&a->rng, a->blur_share)) {
+        uint32_t at = (uint32_t)np_rng_below(&a->rng, n--);
+        memmove(&uses[at], &uses[at + 1], (n - at) * sizeof *uses);
+    }
+    if (n < SHADOW_USES && chance(&a->rng, a->blur_share)) {
+        shadow_block *block = actor_any_block(a);
+        if (block && !actor_is_named(uses, n, block)) {
+            uses[n++] = (shadow_use){block, later_kind(&a->rng)};
+            a->n_blurred++;
+        }
+    }
+    return n;
+}
+
+/* ---- pages ---- */
+
+/* A number for the physical pages that the block stands on: the same as long as these are the same. */
+static uint64_t pages_of(const neap_device *m, const neap_block *block)
+{
+    uint64_t sum = block->view.n_pages;
+    if (block->kind == NP_BLOCK_FLAT) {
+        uint32_t first;
+        uint32_t end;
+        np_block_arena_pages(m, block, &first, &end);
+        for (uint32_t i = first; i < end; i++) {
+            sum = sum * 1000003u + m->arena.numbers[i];
+        }
+    }
+    for (uint32_t i = 0; i < block->view.n_pages; i++) {
+        sum = sum * 1000003u + block->view.numbers[i];
+    }
+    return sum;
+}
+
+/* All of its bytes are on the device, now and not on their way out. */
+static bool is_here(const neap_device *m, const neap_block *block)
+{
+    const np_pattern *pattern = m->pattern;
+    if (!np_block_is_here(block)) {
+        return false;
+    }
+    if (m->state != NEAP_STATE_RUN || block->life == NP_NO_LIFE) {
+        return true;
+    }
+    for (uint32_t i = 0; i < pattern->program.swaps.n; i++) {
+        if (pattern->program.swaps.items[i].life == block->life && pattern->is_out[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- home, and what stays ---- */
+
+static void go_home(actor *a)
+{
+    neap_device *m = a->device;
+    neap_status status;
+    const neap_block *away = NULL;
+    (void)pthread_mutex_lock(&m->lock);
+    status = np_beneath_home(m, "a test");
+    if (status == NEAP_OK && chance(&a->rng, 500)) {
+        status = np_drain(m);
+    }
+    for (const neap_block *block = m->live; block && !away; block = block->next) {
+        away = np_block_is_here(block) ? NULL : block;
+    }
+    if (status == NEAP_OK && (away || m->state == NEAP_STATE_RUN)) {
+        shadow_say(a->report, "iteration %u: not everything is home: a block of kind %d", a->iteration,
+                   away ? away->kind : -1);
+    }
+    (void)pthread_mutex_unlock(&m->lock);
+    actor_say(a, "home", 0, 0);
+    (void)actor_passed(a, status, "np_beneath_home");
+    a->n_home += status == NEAP_OK;
+}
+
+static void fix(actor *a, const shadow_block *block)
+{
+    neap_device *m = a->device;
+    bool is_exported = chance(&a->rng, 300);
+    neap_status status;
+    actor_fixed *fixed = NULL;
+    for (uint32_t i = 0; i < a->n_fixed; i++) {
+        fixed = a->fixed[i].block == block->block ? &a->fixed[i] : fixed;
+    }
+    if (!fixed && a->n_fixed == ACTOR_FIXED) {
+        return;
+    }
+    actor_say(a, is_exported ? "export" : "fix", block->serial, 0);
+    (void)pthread_mutex_lock(&m->lock);
+    status = np_beneath_fix(m, block->block, is_exported);
+    if (status == NEAP_OK) {
+        is_exported = is_exported || (fixed && fixed->is_exported);
+        fixed = fixed ? fixed : &a->fixed[a->n_fixed++];
+        *fixed = (actor_fixed){block->block, block->serial, is_exported, pages_of(m, block->block)};
+    }
+    (void)pthread_mutex_unlock(&m->lock);
+    (void)actor_passed(a, status, "np_beneath_fix");
+}
+
+void actor_disturb(actor *a)
+{
+    shadow_block *block;
+    if (chance(&a->rng, a->home_share)) {
+        go_home(a);
+        actor_look_at_fixed(a);
+    }
+    block = chance(&a->rng, a->fix_share) ? actor_any_block(a) : NULL;
+    if (block) {
+        fix(a, block);
+        actor_look_at_fixed(a);
+    }
+}
+
+void actor_look_at_fixed(actor *a)
+{
+    neap_device *m = a->device;
+    (void)pthread_mutex_lock(&m->lock);
+    for (uint32_t i = 0; i < a->n_fixed && !actor_is_bad(a); i++) {
+        const actor_fixed *fixed = &a->fixed[i];
+        if (!is_here(m, fixed->block)) {
+            shadow_say(a->report, "iteration %u: block %u, of kind %d, is fixed, and away", a->iteration,
+                       fixed->serial, fixed->block->kind);
+        } else if (fixed->is_exported && pages_of(m, fixed->block) != fixed->pages) {
+            shadow_say(a->report, "iteration %u: block %u, of kind %d, is others' too, and has other pages",
+                       a->iteration, fixed->serial, fixed->block->kind);
+        }
+    }
+    (void)pthread_mutex_unlock(&m->lock);
+}
+
+void actor_forget_fixed(actor *a, const neap_block *block)
+{
+    for (uint32_t i = 0; i < a->n_fixed; i++) {
+        if (a->fixed[i].block == block) {
+            a->fixed[i] = a->fixed[--a->n_fixed];
+            return;
+        }
+    }
+}

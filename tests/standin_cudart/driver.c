@@ -1,0 +1,89 @@
+#include "standin_cudart/driver.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+driver_functions driver;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int loaded = cudaErrorInitializationError;
+static void *primary;
+static _Thread_local cudaError_t last;
+
+static void *find(void *library, const char *symbol)
+{
+    void *found = library ? dlsym(library, symbol) : NULL;
+    if (!found) {
+        (void)fprintf(stderr, "standin cudart: %s\n", dlerror());
+        abort();
+    }
+    return found;
+}
+
+static void load(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    void *found;
+#define FIND(symbol, parameters)    \
+    found = find(library, #symbol); \
+    memcpy(&driver.symbol, &found, sizeof found);
+    DRIVER_FUNCTIONS(FIND)
+#undef FIND
+    loaded = driver.cuInit(0);
+    if (loaded == cudaSuccess) {
+        loaded = driver.cuDevicePrimaryCtxRetain(&primary, 0);
+    }
+}
+
+int driver_begin(void)
+{
+    void *current = NULL;
+    int result;
+    (void)pthread_once(&once, load);
+    if (loaded != cudaSuccess) {
+        return loaded;
+    }
+    result = driver.cuCtxGetCurrent(&current);
+    if (result == cudaSuccess && !current) {
+        result = driver.cuCtxSetCurrent(primary);
+    }
+    return result;
+}
+
+cudaError_t told(int result)
+{
+    if (result != cudaSuccess && result != cudaErrorNotReady) {
+        last = result;
+    }
+    return result;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t error = last;
+    last = cudaSuccess;
+    return error;
+}
+
+cudaError_t cudaPeekAtLastError(void)
+{
+    return last;
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    return error == cudaSuccess                    ? "cudaSuccess"
+           : error == cudaErrorInvalidValue        ? "cudaErrorInvalidValue"
+           : error == cudaErrorMemoryAllocation    ? "cudaErrorMemoryAllocation"
+           : error == cudaErrorInitializationError ? "cudaErrorInitializationError"
+           : error == cudaErrorNotReady            ? "cudaErrorNotReady"
+                                                   : "cudaErrorUnknown";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return cudaGetErrorName(error);
+}
