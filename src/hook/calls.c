@@ -54,6 +54,8 @@ static const np_hook_call calls[] = {
     {"cuIpcGetMemHandle",           NULL,          NP_CALL_EXPORT,        8,   NO, NO, NO},
     {"cuMemRetainAllocationHandle", NULL,          NP_CALL_EXPORT,        8,   NO, NO, NO},
     {"cuMemGetHandleForAddressRange", NULL,        NP_CALL_EXPORT,        8,   NO, NO, NO},
+    {"cuMulticastBindAddr",         NULL,          NP_CALL_EXPORT,        16,  NO, NO, NO},
+    {"cuGraphClone",                NULL,          NP_CALL_INSTANTIATE,   0,   8,  NO, NO},
     {"cuCtxEnablePeerAccess",       NULL,          NP_CALL_PEER,          NO,  NO, NO, NO},
 };
 /* clang-format on */
@@ -66,7 +68,7 @@ static const char *const harmless[] = {
     "cuInit", "cuDriverGet", "cuDevice", "cuCtx", "cuModule", "cuLibrary", "cuKernel", "cuFunc", "cuLink", "cuMemAlloc",
     "cuMemFree", "cuMemGet", "cuMemHost", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap", "cuMemSetAccess",
     "cuMemAddress", "cuMemExport", "cuMemImport", "cuMemPool", "cuMemAdvise", "cuMemRangeGet", "cuMemcpyGet", "cuPointer",
-    "cuStreamCreate", "cuStreamGet", "cuStreamSet", "cuStreamQuery", "cuStreamSync", "cuStreamWaitE", "cuStreamWaitV",
+    "cuStreamCreate", "cuStreamGet", "cuStreamSet", "cuStreamQuery", "cuStreamSync", "cuStreamWaitE",
     "cuStreamAddC", "cuStreamIs", "cuStreamUpdate", "cuStreamCopyA", "cuEvent", "cuOccupancy", "cuTensorMap",
     "cuGraphCreate", "cuGraphGet", "cuGraphNodeGet", "cuGraphNodeFind", "cuGraphExecGet", "cuGraphDebug",
     "cuGraphUpload", "cuGraphRetain", "cuGraphRelease", "cuGraphAddEmpty", "cuGraphAddDep", "cuGraphAddEve",

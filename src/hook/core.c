@@ -24,6 +24,7 @@ _Thread_local np_hook_device *np_hook_held;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* of devices, one at a time */
 static pthread_once_t reading = PTHREAD_ONCE_INIT;
 static atomic_bool is_over;
+static _Atomic(np_hook_device *) open_devices[NP_HOOK_MAX_DEVICES]; /* the same as np_the_hook.devices, for a quick look */
 
 /* ---- the process ---- */
 
@@ -177,6 +178,10 @@ np_hook_device *np_hook_device_get(int ordinal)
     if (ordinal < 0 || ordinal >= NP_HOOK_MAX_DEVICES) {
         return NULL;
     }
+    device = atomic_load_explicit(&open_devices[ordinal], memory_order_acquire);
+    if (device) {
+        return np_the_hook.aside ? NULL : device;
+    }
     (void)pthread_mutex_lock(&opening);
     if (!np_the_hook.devices[ordinal] && !np_the_hook.aside) {
         np_hook_subscribe();
@@ -190,6 +195,7 @@ np_hook_device *np_hook_device_get(int ordinal)
         np_hook_watch_begin(&np_the_hook.settings);
     }
     device = np_the_hook.devices[ordinal];
+    atomic_store_explicit(&open_devices[ordinal], device, memory_order_release);
     (void)pthread_mutex_unlock(&opening);
     if (why) {
         np_hook_step_aside(why);
@@ -278,6 +284,9 @@ static void baseline_take(np_hook_device *device, uint64_t bytes, np_hook_entry 
 {
     np_caching_block block;
     uint64_t held = 0;
+    if (device->manager->state == NEAP_STATE_RUN) {
+        return; /* it repeats itself: what it would hold is known */
+    }
     if (device->has_baseline && np_caching_take(&device->caching, bytes, &block) == NEAP_OK &&
         np_caching_held(&device->caching, &held) == NEAP_OK) {
         *entry = (np_hook_entry){entry->begin, entry->end, entry->block, block.block, block.is_small, true};
@@ -321,6 +330,16 @@ static neap_status take_block(np_hook_device *device, uint64_t bytes, void **add
     return NEAP_OK;
 }
 
+/* The heap of a stream; NP_HOOK_NO_STREAM: of none. */
+static neap_status side_stream(np_hook_device *device, void *stream, np_stream *lane)
+{
+    if (stream == NP_HOOK_NO_STREAM) {
+        *lane = NP_SIDE_NO_STREAM;
+        return NEAP_OK;
+    }
+    return np_hook_lane(device, stream ? stream : NP_HOOK_LEGACY, lane);
+}
+
 static neap_status take(np_hook_device *device, uint64_t bytes, void *stream, void **address)
 {
     neap_device *m = device->manager;
@@ -330,7 +349,7 @@ static neap_status take(np_hook_device *device, uint64_t bytes, void *stream, vo
     if (bytes >= m->options.min_block) {
         return take_block(device, bytes, address);
     }
-    status = np_hook_lane(device, stream ? stream : NP_HOOK_LEGACY, &lane);
+    status = side_stream(device, stream, &lane);
     if (status == NEAP_OK) {
         status = np_side_malloc(m, bytes, lane, &at);
     }
@@ -383,7 +402,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     np_hook_entry entry;
     np_stream lane = 0;
     if (np_side_has(device->manager, address)) {
-        if (np_hook_lane(device, stream ? stream : NP_HOOK_LEGACY, &lane) == NEAP_OK) {
+        if (side_stream(device, stream, &lane) == NEAP_OK) {
             (void)np_side_free(device->manager, address, lane);
         }
         return true;

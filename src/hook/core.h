@@ -62,6 +62,7 @@ typedef struct np_hook_device {
     uint32_t next_graph;
     np_array(np_hook_graph) graphs;
     np_array(np_hook_kept) kept;
+    bool keeps_all; /* a graph could not be remembered: nothing that is fixed is ever freed */
 
     /* what PyTorch's own allocator would have done, of all sizes */
     np_caching caching;
@@ -74,7 +75,8 @@ typedef struct np_hook_device {
     uint64_t used_high;
 } np_hook_device;
 
-#define NP_HOOK_LEGACY ((void *)1) /* CU_STREAM_LEGACY */
+#define NP_HOOK_LEGACY ((void *)1)               /* CU_STREAM_LEGACY */
+#define NP_HOOK_NO_STREAM ((void *)(intptr_t)-1) /* memory that any stream may use at once, and none frees */
 
 typedef struct np_hook {
     np_hook_settings settings;

@@ -20,6 +20,7 @@ void np_hook_capture_begin(np_hook_device *device, void *stream)
     np_hook_graph graph = {.stream = stream, .number = device->next_graph++};
     if (np_array_push(device->manager->memory, &device->graphs, graph) != NEAP_OK) {
         np_hook_say("cuda:%d: no host memory to remember a graph: its blocks stay for good", device->ordinal);
+        device->keeps_all = true;
     }
     device->n_captures++;
     (void)np_beneath_home(device->manager, "a capture");
@@ -42,7 +43,7 @@ static void release_kept(np_hook_device *device)
 {
     for (size_t i = device->kept.n; i-- > 0;) {
         np_hook_kept kept = device->kept.items[i];
-        if (!is_needed(device, kept.graph)) {
+        if (!device->keeps_all && !is_needed(device, kept.graph)) {
             device->kept.items[i] = device->kept.items[--device->kept.n];
             (void)np_free_locked(device->manager, kept.block);
         }
@@ -73,7 +74,7 @@ void np_hook_graph_instantiate(np_hook_device *device, void *graph, void *execut
     for (size_t i = 0; executable && i < device->graphs.n; i++) {
         if (device->graphs.items[i].handle == graph) {
             np_hook_graph made = {.handle = executable, .number = device->graphs.items[i].number};
-            (void)np_array_push(device->manager->memory, &device->graphs, made);
+            device->keeps_all |= np_array_push(device->manager->memory, &device->graphs, made) != NEAP_OK;
             return;
         }
     }
@@ -109,6 +110,9 @@ void np_hook_capture_use(np_hook_device *device, neap_block *block)
 bool np_hook_capture_free(np_hook_device *device, neap_block *block)
 {
     np_hook_kept kept = {.block = block, .graph = device->next_graph - 1};
-    return block->is_fixed && device->graphs.n > 0 &&
-           np_array_push(device->manager->memory, &device->kept, kept) == NEAP_OK;
+    if (!block->is_fixed || (device->graphs.n == 0 && !device->keeps_all)) {
+        return false;
+    }
+    (void)np_array_push(device->manager->memory, &device->kept, kept); /* or it is kept for good */
+    return true;
 }

@@ -10,28 +10,30 @@ void np_hook_index_init(np_hook_index *index, const neap_memory *memory)
 void np_hook_index_free(np_hook_index *index)
 {
     np_array_free(index->memory, &index->entries);
+    np_array_free(index->memory, &index->begins);
 }
 
-/* How many begin at or below the address. */
+/* How many begin at or below the address. Each step takes what it needs without a branch that could not be foretold. */
 static size_t count_from(const np_hook_index *index, const char *address)
 {
+    const char *const *begins = index->begins.items;
     size_t low = 0;
-    size_t high = index->entries.n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index->entries.items[middle].begin <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    size_t n = index->begins.n;
+    while (n > 1) {
+        size_t half = n / 2;
+        low = begins[low + half - 1] <= address ? low + half : low;
+        n -= half;
     }
-    return low;
+    return low + (n == 1 && begins[low] <= address);
 }
 
 neap_status np_hook_index_add(np_hook_index *index, const np_hook_entry *entry)
 {
     neap_status status = np_array_reserve(index->memory, &index->entries, index->entries.n + 1);
     size_t at;
+    if (status == NEAP_OK) {
+        status = np_array_reserve(index->memory, &index->begins, index->begins.n + 1);
+    }
     if (status != NEAP_OK) {
         return status;
     }
@@ -40,6 +42,10 @@ neap_status np_hook_index_add(np_hook_index *index, const np_hook_entry *entry)
             (index->entries.n - at) * sizeof *index->entries.items);
     index->entries.items[at] = *entry;
     index->entries.n++;
+    memmove(&index->begins.items[at + 1], &index->begins.items[at],
+            (index->begins.n - at) * sizeof *index->begins.items);
+    index->begins.items[at] = entry->begin;
+    index->begins.n++;
     index->lowest = index->entries.items[0].begin;
     index->highest = entry->end > index->highest ? entry->end : index->highest;
     return NEAP_OK;
@@ -69,6 +75,9 @@ bool np_hook_index_remove(np_hook_index *index, const char *begin, np_hook_entry
     index->entries.n--;
     memmove(&index->entries.items[at], &index->entries.items[at + 1],
             (index->entries.n - at) * sizeof *index->entries.items);
+    index->begins.n--;
+    memmove(&index->begins.items[at], &index->begins.items[at + 1],
+            (index->begins.n - at) * sizeof *index->begins.items);
     index->lowest = index->entries.n > 0 ? index->entries.items[0].begin : NULL;
     index->highest = index->entries.n > 0 ? index->entries.items[index->entries.n - 1].end : NULL;
     return true;
@@ -78,8 +87,8 @@ bool np_hook_index_is_valid(const np_hook_index *index)
 {
     for (size_t i = 0; i < index->entries.n; i++) {
         const np_hook_entry *entry = &index->entries.items[i];
-        if (entry->begin >= entry->end || entry->begin < index->lowest || entry->end > index->highest ||
-            (i > 0 && entry[-1].end > entry->begin)) {
+        if (entry->begin >= entry->end || index->begins.items[i] != entry->begin || entry->begin < index->lowest ||
+            entry->end > index->highest || (i > 0 && entry[-1].end > entry->begin)) {
             return false;
         }
     }

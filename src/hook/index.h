@@ -19,6 +19,7 @@ typedef struct np_hook_entry {
 typedef struct np_hook_index {
     const neap_memory *memory;
     np_array(np_hook_entry) entries; /* by address, not overlapping */
+    np_array(const char *) begins;   /* of the entries, close together: they are what is searched */
     const char *lowest;              /* no block is below, */
     const char *highest;             /* or at or above */
 } np_hook_index;

@@ -107,7 +107,10 @@ bool np_hook_pool_free(void *address, void *stream)
     p = *at;
     if (p) {
         *at = p->next;
-        if (p->stream == stream) {
+        if (stream == NP_HOOK_NO_STREAM && np_the_hook.driver.context_sync) {
+            (void)np_the_hook.driver.context_sync(); /* as cudaFree does */
+        }
+        if (p->stream == stream && (stream != NP_HOOK_NO_STREAM || np_the_hook.driver.context_sync)) {
             at = bucket_of(idle, (uint64_t)(uintptr_t)p->stream, p->bytes);
             p->next = *at;
             *at = p;

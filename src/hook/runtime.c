@@ -2,6 +2,7 @@
  *
  * Where neap has nothing to do, each is the runtime's own. */
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -62,6 +63,10 @@ int np_hook_real_get_device(int *ordinal)
     return real(ordinal);
 }
 
+/* A program that names streams does so for its tensors (PyTorch with backend:cudaMallocAsync). What it asks for by cudaMalloc
+ * is something else then, small and often to be shared with others, which mapped memory cannot be: it passes through. */
+static atomic_bool allocates_by_stream;
+
 static bool is_serving(void)
 {
     return np_hook_is_on() && !np_hook_is_over() && !np_hook_is_inside;
@@ -91,7 +96,8 @@ static int serve_malloc(void **address, size_t bytes, void *stream)
 int cudaMalloc(void **address, size_t bytes);
 int cudaMalloc(void **address, size_t bytes)
 {
-    return is_serving() ? serve_malloc(address, bytes, NULL) : np_hook_real_malloc(address, bytes);
+    return is_serving() && !atomic_load(&allocates_by_stream) ? serve_malloc(address, bytes, NP_HOOK_NO_STREAM)
+                                                              : np_hook_real_malloc(address, bytes);
 }
 
 int cudaFree(void *address);
@@ -100,13 +106,14 @@ int cudaFree(void *address)
     if (address && np_hook_is_on() && np_hook_is_over()) {
         return 0; /* the process ends, and its memory with it */
     }
-    return address && is_serving() && np_hook_free(address, NULL) ? 0 : np_hook_real_free(address);
+    return address && is_serving() && np_hook_free(address, NP_HOOK_NO_STREAM) ? 0 : np_hook_real_free(address);
 }
 
 int cudaMallocAsync(void **address, size_t bytes, void *stream);
 int cudaMallocAsync(void **address, size_t bytes, void *stream)
 {
     if (is_serving()) {
+        atomic_store(&allocates_by_stream, true);
         return serve_malloc(address, bytes, stream);
     }
     REAL("cudaMallocAsync", malloc_async_function)

@@ -100,6 +100,29 @@ neap_status np_arena_grow_for(neap_device *m, const np_pattern *pattern)
     return status;
 }
 
+static void unmap_from(neap_device *m, np_pattern *pattern, uint32_t number)
+{
+    for (uint32_t i = 0; pattern && i < pattern->n_blocks; i++) {
+        np_view *view = &pattern->blocks[i].view;
+        for (uint32_t k = 0; k < view->n_pages; k++) {
+            if (view->numbers[k] == number) {
+                np_view_unmap(&m->pages, view, k, 1, NP_UNCOUNTED);
+            }
+        }
+    }
+}
+
+/* Planned blocks that are not live keep their views mapped onto their places: no longer onto this page. */
+static void unmap_everywhere(neap_device *m, uint32_t number)
+{
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        unmap_from(m, m->patterns.items[i], number);
+    }
+    unmap_from(m, m->refine.best, number);
+    unmap_from(m, m->refine.next, number);
+    unmap_from(m, m->refine.retired, number);
+}
+
 /* From its end on, as far as nothing has data there. */
 void np_arena_shrink_for(neap_device *m, const np_pattern *pattern)
 {
@@ -109,6 +132,7 @@ void np_arena_shrink_for(neap_device *m, const np_pattern *pattern)
         if (m->pages.pages.items[number].n_users > 0) {
             return;
         }
+        unmap_everywhere(m, number);
         np_view_unmap(&m->pages, &m->arena, m->n_arena - 1, 1, NP_UNCOUNTED);
         np_pages_leave_arena(&m->pages, number);
         m->n_arena--;

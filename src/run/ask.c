@@ -77,6 +77,9 @@ static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_less
     for (uint32_t i = 0; i < wish->n_doubted && status == NEAP_OK; i++) {
         status = np_array_push(m->memory, &lesson->doubted_lives, wish->doubted[i]);
     }
+    for (size_t i = 0; i < wish->n_doubts && status == NEAP_OK; i++) {
+        status = np_array_push(m->memory, &lesson->doubts, wish->doubts[i]);
+    }
     return status;
 }
 
@@ -273,6 +276,9 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
     pattern->taken_at = m->recorder.n_events;
     for (size_t i = 0; i < lesson->doubted_lives.n; i++) {
         pattern->doubted[lesson->doubted_lives.items[i]] = true;
+    }
+    for (size_t i = 0; i < lesson->doubts.n; i++) {
+        (void)np_array_push(m->memory, &pattern->doubts, lesson->doubts.items[i]); /* or it is seen once more */
     }
     pattern->trace = lesson->trace;
     pattern->is_disturbed = lesson->is_disturbed;

@@ -6,6 +6,8 @@
 #include "run/manager.h"
 #include "trace/copy.h"
 
+enum { MANY_DOUBTS = 6 }; /* uses of one block: it is not swapped any more */
+
 #define MEASURE_NS 5e8    /* of laps */
 #define GOOD_ENOUGH 1.002 /* of the load: no better plan is looked for */
 
@@ -24,7 +26,7 @@ neap_status np_beneath_home(neap_device *m, const char *why)
         np_leave(m, NEAP_DEPARTURE_BLIND, why);
     }
     m->limit_pages = UINT32_MAX; /* while it lasts: better too much memory than a wrong byte */
-    m->pin++; /* none of them leaves for another */
+    m->pin++;                    /* none of them leaves for another */
     for (neap_block *block = m->live; block; block = block->next) {
         block->pinned_by = m->pin;
     }
@@ -128,6 +130,25 @@ void np_beneath_doubt(neap_device *m, neap_block *block)
     }
 }
 
+void np_beneath_doubt_use(neap_device *m, neap_block *block, uint32_t exec)
+{
+    np_pattern *pattern = m->pattern;
+    np_doubt doubt = {.life = block->life, .exec = exec};
+    uint32_t n = 0;
+    if (block->life == NP_NO_LIFE) {
+        np_beneath_doubt(m, block);
+        return;
+    }
+    for (size_t i = 0; i < pattern->doubts.n; i++) {
+        n += pattern->doubts.items[i].life == block->life;
+    }
+    if (n >= MANY_DOUBTS || np_array_push(m->memory, &pattern->doubts, doubt) != NEAP_OK) {
+        np_beneath_doubt(m, block);
+        return;
+    }
+    pattern->has_doubts = true;
+}
+
 /* ---- plans made anew ---- */
 
 neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, np_u32_array *lives)
@@ -150,9 +171,12 @@ static void ask_again(neap_device *m, np_pattern *pattern)
         np_trace_copy(pattern->trace, m->memory, &wish.trace) == NEAP_OK) {
         wish.doubted = lives.items;
         wish.n_doubted = (uint32_t)lives.n;
+        wish.doubts = pattern->doubts.items;
+        wish.n_doubts = pattern->doubts.n;
         (void)np_ask_for_plan(m, &wish);
-        np_log(m, NEAP_LOG_INFO, "%zu blocks were used while they were away: a plan without their swaps is made",
-               lives.n);
+        np_log(m, NEAP_LOG_INFO,
+               "blocks were used while they were away: a plan with %zu more uses is made, and %zu blocks that stay",
+               pattern->doubts.n, lives.n);
     }
     np_array_free(m->memory, &lives);
 }

@@ -54,8 +54,8 @@ static neap_status give_out(neap_device *m, uint32_t index)
     uint64_t bytes = swap->end - swap->begin;
     neap_status status = m->has_late ? wait_for_late(m, NP_STREAM_OUT) : NEAP_OK;
     if (status == NEAP_OK && pattern->late[swap->life] > 0) {
-        status = m->device->api->wait(m->device, NP_STREAM_OUT, pattern->late_stream[swap->life],
-                                      pattern->late[swap->life]);
+        status =
+            m->device->api->wait(m->device, NP_STREAM_OUT, pattern->late_stream[swap->life], pattern->late[swap->life]);
     }
     if (status != NEAP_OK) {
         return status;
@@ -442,11 +442,12 @@ static bool seen_match(neap_device *m, const np_program_event *event, const neap
             continue;
         }
         if (block->life == NP_NO_LIFE || is_away(m->pattern, block->life)) {
-            np_beneath_doubt(m, block);
+            np_beneath_doubt_use(m, block, event->subject);
             *why = NEAP_DEPARTURE_ABSENT;
             return false;
         }
-        if (wait_for_parts(m, work->stream, block->life) != NEAP_OK || wait_for_all(m, block, work->stream) != NEAP_OK) {
+        if (wait_for_parts(m, work->stream, block->life) != NEAP_OK ||
+            wait_for_all(m, block, work->stream) != NEAP_OK) {
             *why = NEAP_DEPARTURE_FAILED;
             return false;
         }

@@ -9,13 +9,12 @@
 #include "base/status.h"
 #include "run/doubt.h"
 #include "run/forecast.h"
-#include "run/margin.h"
 #include "swap/bound.h"
 #include "swap/candidates.h"
 #include "swap/planner.h"
 
 #define HOST_CHUNK ((uint64_t)256 << 20) /* bytes, at the most: the driver is busy with one for some 10 ms */
-#define POOL_SHARE 0.5 /* of the time, for the pool where nothing is swapped */
+#define POOL_SHARE 0.5                   /* of the time, for the pool where nothing is swapped */
 
 /* A lesson being learned. */
 typedef struct study {
@@ -37,6 +36,7 @@ void np_lesson_free(np_lesson *lesson)
         np_array_free(memory, &lesson->residents);
         np_array_free(memory, &lesson->doubted_ids);
         np_array_free(memory, &lesson->doubted_lives);
+        np_array_free(memory, &lesson->doubts);
         for (size_t i = 0; i < lesson->chunks.n; i++) {
             np_device *device = lesson->host_device;
             device->api->host_free(device, lesson->chunks.items[i].host, lesson->chunks.items[i].bytes);
@@ -256,7 +256,9 @@ static neap_status find_doubtful(study *s)
     }
     neap_status status = np_doubt_find(&s->period, s->doubtful);
     mark_doubted(s, s->doubtful);
-    return status == NEAP_OK ? np_margin_widen(&s->period, s->lesson->margin) : status;
+    return status == NEAP_OK
+               ? np_margin_widen(&s->period, s->lesson->margin, s->lesson->doubts.items, s->lesson->doubts.n)
+               : status;
 }
 
 static neap_status set_up(study *s)
@@ -341,7 +343,7 @@ static neap_status plan_above(study *s, uint64_t least)
 }
 
 /* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise, where the limit is below load_min,
- * or some blocks that a plan within it has swapped must not be, above it. */
+ * or it is not for the program to be told that there is none, above it. */
 static neap_status plan_within(study *s)
 {
     np_lesson *lesson = s->lesson;
@@ -351,7 +353,7 @@ static neap_status plan_within(study *s)
         s->planner.min_block = lesson->page_bytes;
         status = plan_again(s);
     }
-    if (status == NEAP_NO_PLAN && (is_low || lesson->doubted_lives.n > 0)) {
+    if (status == NEAP_NO_PLAN && (is_low || lesson->host_device)) {
         status = plan_above(s, is_low ? lesson->load_min : arena_limit(lesson, lesson->limit_used));
     }
     return status;

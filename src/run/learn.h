@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "run/host.h"
+#include "run/margin.h"
 #include "run/program.h"
 
 /* A block that was live when the lesson was given. */
@@ -26,6 +27,7 @@ typedef struct np_lesson {
     /* what is given */
     np_array(uint64_t) doubted_ids; /* blocks of the trace that must not be swapped, nor their like in other periods */
     np_array(uint32_t) doubted_lives; /* the same for lives of the period */
+    np_array(np_doubt) doubts;        /* uses to be counted on */
     uint32_t margin;                  /* execs that a use lasts, before and after */
     bool is_quick;                    /* the pool alone where the limit allows it, and quickly */
     double lap_ns;                    /* an iteration without swaps, as measured; 0: it was not */
@@ -52,7 +54,7 @@ typedef struct np_lesson {
 
     /* what comes out */
     np_array(np_slot) chunks; /* of host memory: to be added, or given back */
-    neap_status status; /* NEAP_NO_PERIOD, NEAP_NO_PLAN, ... */
+    neap_status status;       /* NEAP_NO_PERIOD, NEAP_NO_PLAN, ... */
     neap_error error;
     np_program program;
     np_array(uint64_t) exec_ns; /* by exec of the period */

@@ -82,7 +82,8 @@ static neap_status take_view(neap_device *m, uint32_t n_pages, neap_block *block
     }
     status = np_view_make(&m->pages, n_pages, &block->view);
     block->address = block->view.address;
-    if (status == NEAP_OK && m->limit_pages == UINT32_MAX) {
+    if (status == NEAP_OK &&
+        (m->limit_pages == UINT32_MAX || m->is_beneath)) { /* there malloc says that there is no room */
         status = np_block_return(m, block);
         if (status != NEAP_OK) {
             np_recent_remove(m, block);

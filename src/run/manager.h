@@ -131,8 +131,10 @@ typedef struct np_plan_wish {
     bool is_refinement;    /* the plan is refine.c's */
     const double *weights; /* NULL, or of a mix of the paper's scores */
     bool is_quick;         /* see np_lesson */
-    bool is_anew; /* nothing has to stand where it stands now */
+    bool is_anew;          /* nothing has to stand where it stands now */
     double lap_ns;
+    const np_doubt *doubts; /* copied */
+    size_t n_doubts;
     const uint32_t *doubted; /* lives of the trace's period that must not be swapped; copied */
     uint32_t n_doubted;
     uint64_t seed;
@@ -233,10 +235,14 @@ neap_status np_beneath_return_fixed(neap_device *m);
 
 /* No plan is to swap the block, nor those that take its place in other iterations. */
 void np_beneath_doubt(neap_device *m, neap_block *block);
+
+/* On the plan, an exec of it has used a block that was away: the next plan has it there then. */
+void np_beneath_doubt_use(neap_device *m, neap_block *block, uint32_t exec);
 neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, np_u32_array *lives);
 void np_beneath_replan(neap_device *m); /* asks for the plans that doubts have made necessary */
 
 /* ---- side.c ---- */
+/* Of a stream, or NP_SIDE_NO_STREAM. */
 neap_status np_side_malloc(neap_device *m, uint64_t bytes, np_stream stream, char **address);
 neap_status np_side_free(neap_device *m, const char *address,
                          np_stream stream);                  /* NEAP_BAD_ARGUMENT: no block is there */

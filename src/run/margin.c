@@ -7,6 +7,8 @@ typedef struct widening {
     np_period *period;
     uint32_t *exec_times; /* by exec */
     uint32_t n_execs;
+    const np_doubt *doubts;
+    size_t n_doubts;
     uint32_t *seen; /* by life: the exec that was last given it, plus one */
     np_array(neap_access) accesses;
 } widening;
@@ -46,6 +48,12 @@ static neap_status gather(widening *w, uint32_t exec, uint32_t margin)
     for (uint32_t i = period->access_at.items[time]; i < period->access_at.items[time + 1] && status == NEAP_OK; i++) {
         status = add(w, exec, period->accesses.items[i]);
     }
+    for (size_t i = 0; i < w->n_doubts && status == NEAP_OK; i++) {
+        if (w->doubts[i].exec == exec && w->doubts[i].life < period->lives.n &&
+            is_alive(period, w->doubts[i].life, time)) {
+            status = add(w, exec, (neap_access){w->doubts[i].life, NEAP_ACCESS_UNKNOWN});
+        }
+    }
     for (uint32_t k = 1; k <= 2 * margin && status == NEAP_OK; k++) {
         uint32_t away = (k + 1) / 2;
         uint32_t near = k % 2 ? exec + away : exec + w->n_execs - away;
@@ -76,12 +84,12 @@ static neap_status widen(widening *w, uint32_t margin, uint32_t *at)
     return status;
 }
 
-neap_status np_margin_widen(np_period *period, uint32_t margin)
+neap_status np_margin_widen(np_period *period, uint32_t margin, const np_doubt *doubts, size_t n_doubts)
 {
-    widening w = {.period = period};
+    widening w = {.period = period, .doubts = doubts, .n_doubts = n_doubts};
     uint32_t *at;
     neap_status status = NEAP_NO_MEMORY;
-    if (margin == 0 || period->accesses.n == 0) {
+    if ((margin == 0 && n_doubts == 0) || period->accesses.n == 0) {
         return NEAP_OK;
     }
     w.exec_times = np_memory_alloc(period->memory, period->length, sizeof *w.exec_times);

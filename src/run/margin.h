@@ -7,6 +7,13 @@
 
 #include "trace/period.h"
 
-neap_status np_margin_widen(np_period *period, uint32_t margin);
+/* A use that was seen once, where no plan had expected it: exec of the period. */
+typedef struct np_doubt {
+    uint32_t life;
+    uint32_t exec;
+} np_doubt;
+
+/* Doubts count as uses from here on. */
+neap_status np_margin_widen(np_period *period, uint32_t margin, const np_doubt *doubts, size_t n_doubts);
 
 #endif

@@ -173,10 +173,10 @@ static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbe
         }
     }
     rest = np_memory_alloc(m->memory, n_rest, sizeof *rest);
-    status = !rest             ? NEAP_NO_MEMORY
-             : n_rest == 0     ? NEAP_OK
+    status = !rest                ? NEAP_NO_MEMORY
+             : n_rest == 0        ? NEAP_OK
              : block->is_exported ? np_room_take_new(m, n_rest, rest)
-                               : np_room_take(m, n_rest, rest);
+                                  : np_room_take(m, n_rest, rest);
     if (status != NEAP_OK) {
         np_pages_unuse(&m->pages, numbers, view->n_pages);
     }

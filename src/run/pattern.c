@@ -44,6 +44,7 @@ void np_pattern_free(np_pattern *pattern)
     np_memory_free(memory, pattern->names, pattern->names_bytes, 1);
     np_memory_free(memory, pattern->name_at, n_execs, sizeof *pattern->name_at);
     np_array_free(memory, &pattern->laps_ns);
+    np_array_free(memory, &pattern->doubts);
     neap_trace_free(pattern->trace);
     np_program_free(&pattern->program);
     np_memory_free(memory, pattern, 1, sizeof *pattern);
@@ -73,8 +74,8 @@ static neap_status make_tables(np_pattern *pattern)
     pattern->names = np_memory_alloc_zero(memory, pattern->names_bytes, 1);
     pattern->name_at = np_memory_alloc_zero(memory, program->n_execs, sizeof *pattern->name_at);
     if (!pattern->actors || !pattern->blocks || !pattern->now || !pattern->exec_streams || !pattern->exec_ns ||
-        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out || !pattern->doubted || !pattern->late || !pattern->late_stream ||
-        !pattern->names || !pattern->name_at) {
+        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out || !pattern->doubted ||
+        !pattern->late || !pattern->late_stream || !pattern->names || !pattern->name_at) {
         return NEAP_NO_MEMORY;
     }
     return np_array_reserve(memory, &pattern->laps_ns, 64);

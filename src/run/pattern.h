@@ -3,6 +3,7 @@
 #define NP_RUN_PATTERN_H
 
 #include "run/block.h"
+#include "run/margin.h"
 
 enum { NP_RECENT_KEYS = 64 }; /* events that are looked back on to know a start */
 enum { NP_LAPS = 16 };        /* whose times are kept, and how far the host may be ahead of the device, and more */
@@ -29,12 +30,13 @@ typedef struct np_pattern {
     uint64_t *exec_marks;  /* by exec: of the last time it was given; 0: not since the plan was entered */
     uint64_t *out_marks;   /* by swap */
     uint64_t *in_marks;
-    bool *is_out;    /* by swap: its copy out was given, its copy in was not */
-    uint64_t *late;  /* by life: mark of the last work that used it without being planned to; 0: none */
+    bool *is_out;   /* by swap: its copy out was given, its copy in was not */
+    uint64_t *late; /* by life: mark of the last work that used it without being planned to; 0: none */
     uint8_t *late_stream;
-    bool *doubted;   /* by life: it was used while it was away */
-    bool has_doubts; /* and no plan without its swaps was asked for yet */
-    char *names;     /* of the execs, each ended by '\0' */
+    bool *doubted;             /* by life: it was used while it was away */
+    np_array(np_doubt) doubts; /* uses that were seen while the block was away */
+    bool has_doubts;           /* and no plan without its swaps was asked for yet */
+    char *names;               /* of the execs, each ended by '\0' */
     size_t names_bytes;
     uint32_t *name_at; /* by exec: into `names` */
     uint64_t hash;     /* of its events */

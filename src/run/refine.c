@@ -128,6 +128,8 @@ static void ask(neap_device *m)
     if (np_beneath_list_doubted(m, refine->measured, &doubted) == NEAP_OK) {
         wish.doubted = doubted.items;
         wish.n_doubted = (uint32_t)doubted.n;
+        wish.doubts = refine->measured->doubts.items;
+        wish.n_doubts = refine->measured->doubts.n;
     }
     if (!np_ask_for_plan(m, &wish)) {
         end(m);

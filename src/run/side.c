@@ -24,7 +24,7 @@ static neap_status begin(neap_device *m)
         side->slab_bytes = round_up(least, page);
     }
     status = np_view_make(&m->pages, (uint32_t)(ADDRESS_BYTES / page), &side->view);
-    for (np_stream s = 0; s < NP_MAX_STREAMS && status == NEAP_OK; s++) {
+    for (np_stream s = 0; s < NP_SIDE_HEAPS && status == NEAP_OK; s++) {
         np_heap_init(&side->heaps[s].heap, m->memory);
     }
     return status;
@@ -35,6 +35,7 @@ static neap_status map_slab(neap_device *m, uint32_t slab)
     np_side *side = &m->side;
     uint32_t n = (uint32_t)(side->slab_bytes / m->device->page_bytes);
     uint32_t *numbers = np_memory_alloc(m->memory, n, sizeof *numbers);
+    m->pin++; /* whatever was pinned can leave */
     neap_status status = numbers ? np_room_take_new(m, n, numbers) : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
         status = np_view_map(&m->pages, &side->view, slab * n, n, numbers);
@@ -130,22 +131,29 @@ static uint32_t *find(np_side *side, const char *address, np_stream *stream)
     return offset % UNIT == 0 && *at != NP_HEAP_NONE ? at : NULL;
 }
 
-neap_status np_side_free(neap_device *m, const char *address, np_stream stream)
+/* A wait that the program gave to the freeing stream is no work of it, but what it waits for is somebody's. */
+static neap_status wait_for_users(neap_device *m, np_stream own, np_stream stream)
 {
     np_device *device = m->device;
+    neap_status status = NEAP_OK;
+    if (own == stream && own != NP_SIDE_NO_STREAM) {
+        return NEAP_OK;
+    }
+    for (np_stream s = 0;
+         s < device->n_streams && own != NP_SIDE_NO_STREAM && stream != NP_SIDE_NO_STREAM && status == NEAP_OK; s++) {
+        status = device->api->wait(device, own, s, device->api->mark(device, s));
+    }
+    return own == NP_SIDE_NO_STREAM || stream == NP_SIDE_NO_STREAM || status != NEAP_OK ? np_drain(m) : NEAP_OK;
+}
+
+neap_status np_side_free(neap_device *m, const char *address, np_stream stream)
+{
     np_stream own;
     uint32_t *at = find(&m->side, address, &own);
-    neap_status status = NEAP_OK;
     if (!at) {
         return NEAP_BAD_ARGUMENT;
     }
-    if (own != stream) {
-        status = device->api->wait(device, own, stream, device->api->mark(device, stream));
-        if (status != NEAP_OK) {
-            status = np_drain(m);
-        }
-    }
-    if (status == NEAP_OK) { /* else it is kept for good: nobody knows when it is no longer used */
+    if (wait_for_users(m, own, stream) == NEAP_OK) { /* else it is kept: nobody knows when it is no longer used */
         m->side.live_bytes -= m->side.heaps[own].heap.blocks.items[*at].size;
         m->side.n_live--;
         np_heap_give(&m->side.heaps[own].heap, *at);
@@ -171,7 +179,7 @@ void np_side_close(neap_device *m)
         np_memory_free(m->memory, side->slabs.items[i].block_at, side->slab_bytes / UNIT, sizeof(uint32_t));
     }
     np_array_free(m->memory, &side->slabs);
-    for (np_stream s = 0; s < NP_MAX_STREAMS; s++) {
+    for (np_stream s = 0; s < NP_SIDE_HEAPS; s++) {
         np_heap_free(&side->heaps[s].heap);
         np_array_free(m->memory, &side->heaps[s].slabs);
     }
@@ -200,7 +208,7 @@ bool np_side_is_valid(const np_side *side)
             }
         }
     }
-    for (np_stream s = 0; s < NP_MAX_STREAMS && side->view.numbers; s++) {
+    for (np_stream s = 0; s < NP_SIDE_HEAPS && side->view.numbers; s++) {
         if (!np_heap_is_valid(&side->heaps[s].heap)) {
             return false;
         }

@@ -24,7 +24,7 @@ check_link() { # check_link PAGE TARGET
     [ -z "$anchor" ] || anchors "$file" | grep -qxF -- "$anchor" || wrong "$1: links to $2, but there is no such heading"
 }
 
-for page in README.md CONTRIBUTING.md docs/*.md bench/h200/README.md; do
+for page in README.md CONTRIBUTING.md docs/*.md; do
     for target in $(grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^https\?:'); do
         n=$((n + 1))
         check_link "$page" "$target"
@@ -35,6 +35,15 @@ for page in README.md CONTRIBUTING.md docs/*.md bench/h200/README.md; do
         compgen -G "$path" >/dev/null || wrong "$page: names $path, which is not there"
     done
 done
+
+# `tests/pool/test_fit.c` (`test_a`, `test_b`): functions of that file.
+while IFS= read -r named; do
+    file=$(printf '%s' "$named" | sed 's/^`\([^`]*\)`.*/\1/')
+    for name in $(printf '%s' "$named" | sed 's/^`[^`]*` (//; s/[`,)]//g'); do
+        n=$((n + 1))
+        grep -qw -- "$name" "$file" || wrong "a page names $name of $file, which is not there"
+    done
+done < <(grep -ohE '`(src|tests)/[^`]+\.[ch]` \((`[a-z_0-9]+`(, )?)+\)' docs/*.md)
 
 # Pictures are small, and shown somewhere.
 for image in docs/img/*; do

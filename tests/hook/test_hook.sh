@@ -120,6 +120,9 @@ for delay in 0 1000; do # streams that are fast, and streams that are slow
     export STANDIN_DELAY_US=$delay
     each "$few" --iterations=$long --side --stale=20 --clip
 done
+export NEAP_MIN_BLOCK=1048576 # small blocks, freed by a call that names no stream, while streams of their own use them
+each - --iterations=20 --plain --threads
+export NEAP_MIN_BLOCK=16384
 unset STANDIN_DELAY_US
 on=()
 each - --iterations=5 # without the verb nothing happens, whatever is loaded

@@ -1,0 +1,118 @@
+/* CUPTI as it is loaded: the layout of what it hands over, against its own header; which library is taken. */
+#define _GNU_SOURCE /* setenv */
+#include "hook/cupti.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "testing.h"
+
+#if __has_include(<cupti.h>) && __has_include(<cuda.h>)
+#include <cupti.h>
+
+#define SAME_PLACE(field, real_field)                                                           \
+    do {                                                                                        \
+        ASSERT_EQ(offsetof(np_cupti_data, field), offsetof(CUpti_CallbackData, real_field));    \
+        ASSERT_EQ(sizeof(((np_cupti_data *)0)->field), sizeof(((CUpti_CallbackData *)0)->real_field)); \
+    } while (0)
+
+static void test_layout(void **state)
+{
+    (void)state;
+    SAME_PLACE(site, callbackSite);
+    SAME_PLACE(function_name, functionName);
+    SAME_PLACE(parameters, functionParams);
+    SAME_PLACE(result, functionReturnValue);
+    SAME_PLACE(symbol_name, symbolName);
+    SAME_PLACE(context, context);
+    SAME_PLACE(context_uid, contextUid);
+    SAME_PLACE(correlation_data, correlationData);
+    SAME_PLACE(correlation_id, correlationId);
+    ASSERT_EQ(sizeof(np_cupti_data), sizeof(CUpti_CallbackData));
+    ASSERT_EQ(NP_CUPTI_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
+    ASSERT_EQ(NP_CUPTI_ENTER, CUPTI_API_ENTER);
+    ASSERT_EQ(NP_CUPTI_EXIT, CUPTI_API_EXIT);
+    ASSERT_EQ(sizeof(CUpti_CallbackId), sizeof(uint32_t));
+    ASSERT_EQ(sizeof(CUpti_CallbackDomain), sizeof(int));
+    ASSERT_EQ(sizeof(CUptiResult), sizeof(int));
+    ASSERT_EQ(sizeof(CUpti_SubscriberHandle), sizeof(void *));
+}
+
+#else
+
+static void test_layout(void **state)
+{
+    (void)state;
+    SKIP("there is no cupti.h to compare with");
+}
+
+#endif
+
+/* ---- loading ---- */
+
+static bool load(const char *given, np_cupti *cupti, const char **why)
+{
+    ASSERT_EQ(given ? setenv("NEAP_CUPTI", given, 1) : unsetenv("NEAP_CUPTI"), 0);
+    *why = NULL;
+    return np_cupti_load(cupti, why);
+}
+
+static void test_given_library(void **state)
+{
+    np_cupti cupti = {0};
+    const char *why;
+    const char *text = NULL;
+    (void)state;
+    ASSERT_TRUE(load(NEAP_STANDIN_DIR "/libcupti.so.13", &cupti, &why));
+    ASSERT_TRUE(why == NULL);
+    ASSERT_TRUE(cupti.library && cupti.subscribe && cupti.unsubscribe && cupti.enable && cupti.name && cupti.explain);
+    ASSERT_TRUE((void *)(uintptr_t)cupti.enable == dlsym(cupti.library, "cuptiEnableCallback"));
+    ASSERT_EQ(cupti.name(NP_CUPTI_DRIVER, 1, &text), 0);
+    ASSERT_TRUE(text != NULL);
+}
+
+/* The one given and no other: where it is not there, there is none. */
+static void test_no_library(void **state)
+{
+    np_cupti cupti = {0};
+    const char *why;
+    (void)state;
+    ASSERT_FALSE(load("/nowhere/libcupti.so", &cupti, &why));
+    ASSERT_CONTAINS(why, "was not found");
+    ASSERT_TRUE(cupti.library == NULL);
+}
+
+/* A library of that name that is something else. */
+static void test_other_library(void **state)
+{
+    np_cupti cupti = {0};
+    const char *why;
+    (void)state;
+    ASSERT_FALSE(load(NEAP_STANDIN_DIR "/standin.so", &cupti, &why));
+    ASSERT_CONTAINS(why, "lacks");
+    ASSERT_TRUE(cupti.library == NULL);
+}
+
+/* The one that the process has is taken before any other. */
+static void test_loaded_library(void **state)
+{
+    np_cupti cupti = {0};
+    const char *why;
+    void *loaded = dlopen(NEAP_STANDIN_DIR "/libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
+    (void)state;
+    ASSERT_TRUE(loaded != NULL);
+    ASSERT_TRUE(load(NULL, &cupti, &why));
+    ASSERT_TRUE(cupti.library == loaded);
+    ASSERT_TRUE(load("", &cupti, &why)); /* the same as none given */
+    ASSERT_TRUE(cupti.library == loaded);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layout),        cmocka_unit_test(test_given_library),  cmocka_unit_test(test_no_library),
+        cmocka_unit_test(test_other_library), cmocka_unit_test(test_loaded_library),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
