@@ -24,7 +24,8 @@ _Thread_local np_hook_device *np_hook_held;
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* of devices, one at a time */
 static pthread_once_t reading = PTHREAD_ONCE_INIT;
 static atomic_bool is_over;
-static _Atomic(np_hook_device *) open_devices[NP_HOOK_MAX_DEVICES]; /* the same as np_the_hook.devices, for a quick look */
+static _Atomic(np_hook_device *)
+    open_devices[NP_HOOK_MAX_DEVICES]; /* the same as np_the_hook.devices, for a quick look */
 
 /* ---- the process ---- */
 
@@ -165,6 +166,7 @@ static np_hook_device *open_device(int ordinal, const char **why)
     }
     np_hook_index_init(&device->index, &np_memory_default);
     np_hook_kernels_init(&device->kernels, &np_memory_default);
+    np_hook_recall_init(&device->recall, &np_memory_default);
     np_caching_init(&device->caching, false, &np_memory_default);
     device->has_baseline = true;
     return device;
@@ -320,6 +322,9 @@ static neap_status take_block(np_hook_device *device, uint64_t bytes, void **add
     entry.begin = entry.block->address;
     entry.end = entry.begin + bytes;
     baseline_take(device, bytes, &entry);
+    if (!entry.block->pattern) {
+        np_hook_recall_forget(&device->recall);
+    }
     status = np_hook_index_add(&device->index, &entry);
     if (status != NEAP_OK) {
         baseline_give(device, &entry);
@@ -411,6 +416,9 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
         return false;
     }
     baseline_give(device, &entry);
+    if (!entry.block->pattern || device->manager->state != NEAP_STATE_RUN) {
+        np_hook_recall_forget(&device->recall);
+    }
     if (np_the_hook.aside) { /* nobody has seen what was done with it */
         (void)np_the_hook.driver.context_sync();
     }

@@ -21,6 +21,7 @@
 #include "hook/index.h"
 #include "hook/kernels.h"
 #include "hook/put.h"
+#include "hook/recall.h"
 #include "hook/settings.h"
 #include "pool/caching.h"
 #include "run/manager.h"
@@ -48,6 +49,7 @@ typedef struct np_hook_device {
 
     np_hook_index index;
     np_hook_kernels kernels;
+    np_hook_recall recall;
     void *streams[NP_MAX_STREAMS]; /* CUstream, NULL: none; the legacy stream is NP_HOOK_LEGACY */
     uint32_t last_lane;            /* of the last work */
 

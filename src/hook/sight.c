@@ -100,6 +100,42 @@ static void gather_extra(np_hook_sight *s, void *const *extra)
     }
 }
 
+/* The event of the plan that this launch should be. */
+static size_t planned_event(const neap_device *m)
+{
+    return m->cursor < m->pattern->program.events.n ? m->cursor : 0;
+}
+
+static bool recall_launch(np_hook_sight *s, const np_hook_kernel *kernel, void *const *parameters)
+{
+    np_hook_device *device = s->device;
+    const neap_device *m = device->manager;
+    const np_hook_memory *found;
+    if (m->state != NEAP_STATE_RUN) {
+        return false;
+    }
+    found = np_hook_recall_find(&device->recall, m->pattern, m->pattern->program.events.n, planned_event(m), kernel,
+                                parameters);
+    if (!found || np_array_reserve(m->memory, &device->uses, found->n_uses) != NEAP_OK) {
+        return false;
+    }
+    if (found->n_uses > 0) {
+        memcpy(device->uses.items, found->uses, found->n_uses * sizeof *found->uses);
+    }
+    device->uses.n = found->n_uses;
+    device->facts.n_words += found->n_bytes / sizeof(uint64_t);
+    return true;
+}
+
+static void keep_launch(np_hook_sight *s, const np_hook_kernel *kernel, void *const *parameters)
+{
+    np_hook_device *device = s->device;
+    const neap_device *m = device->manager;
+    if (m->state == NEAP_STATE_RUN && !s->is_blind) {
+        np_hook_recall_keep(&device->recall, planned_event(m), kernel, parameters, device->uses.items, device->uses.n);
+    }
+}
+
 static const np_hook_kernel *gather_launch(np_hook_sight *s, const np_hook_call *call, const np_cupti_data *data)
 {
     np_hook_device *device = s->device;
@@ -112,13 +148,15 @@ static const np_hook_kernel *gather_launch(np_hook_sight *s, const np_hook_call 
         s->is_blind = true;
         return kernel;
     }
-    for (uint32_t i = 0; i < kernel->n_parameters && parameters; i++) {
-        scan(s, parameters[i], kernel->sizes[i]);
-    }
+    s->is_fixing = kernel->is_pinned;
     if (!parameters && extra) {
         gather_extra(s, extra);
+    } else if (parameters && !recall_launch(s, kernel, parameters)) {
+        for (uint32_t i = 0; i < kernel->n_parameters; i++) {
+            scan(s, parameters[i], kernel->sizes[i]);
+        }
+        keep_launch(s, kernel, parameters);
     }
-    s->is_fixing = kernel->is_pinned;
     return kernel;
 }
 

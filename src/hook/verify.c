@@ -101,6 +101,7 @@ static bool set_up(void)
         fake.memory = &np_memory_default;
         np_hook_index_init(&device.index, &np_memory_default);
         np_hook_kernels_init(&device.kernels, &np_memory_default);
+        np_hook_recall_init(&device.recall, &np_memory_default);
         (void)atexit(np_hook_verify_tell);
     }
     return true;

@@ -1,7 +1,7 @@
 """commands.py [--accept] PAGE...: runs every command that a page shows, and compares what it prints with the page.
 
-A command is a line of a code block that begins with "$ "; what stands below it, up to the next one or to the block's end,
-is what it prints, standard error included. Where nothing stands there it must leave with 0. Of what it prints
+A command is a line of a code block that begins with "$ "; what stands below it, up to the next one or to the block's
+end, is what it prints, standard error included. Where nothing stands there it must leave with 0. Of what it prints
 
     ...     on a line of its own stands for any number of lines,
     times   (a number, then ns, us, ms or s; the value of "seconds") are not compared,
@@ -13,13 +13,13 @@ A comment above the block says where that is not enough:
     <!-- numbers vary: WHY -->   words are compared, numbers and bars are not
     <!-- run with: OPTIONS -->   these are put behind the command, to make it quicker
 
-A line that begins with "neap " and has no "$" is an example: it is looked at in the same way, and so is `neap VERB ...` in
-the text; lines that begin with "make " must name a target. With FILE as its operand an example is run on a small trace, and
-`neap run ... -- python train.py` too: it must not fail.
+A line that begins with "neap " and has no "$" is an example: it is looked at in the same way, and so is `neap VERB ...`
+in the text; lines that begin with "make " must name a target. With FILE as its operand an example is run on a small
+trace, and `neap run ... -- python train.py` too: it must not fail.
 
-Commands run in a folder of their own for each page, which has the traces of tests/data, the files of tests/docs/files, and
-`build/neap`. There `python` is the trainer of tests/hook, on the stand-ins for CUDA. --accept puts what was printed into
-the page, where a block has no "..."."""
+Commands run in a folder of their own for each page, which has the traces of tests/data, the files of tests/docs/files,
+and `build/neap`. There `python` is the trainer of tests/hook, on the stand-ins for CUDA. --accept puts what was printed
+into the page, where a block has no "..."."""
 import json
 import os
 import re
@@ -155,8 +155,9 @@ def make_folder(folder):
     for source in ("tests/data/traces", "tests/docs/files"):
         for name in os.listdir(os.path.join(ROOT, source)):
             os.symlink(os.path.join(ROOT, source, name), os.path.join(folder, name))
-    os.symlink(os.path.join(ROOT, "tests/cli/data/evil.pickle"), os.path.join(folder, "evil.pickle"))
-    os.symlink(os.path.join(ROOT, "tests/data/snapshots/cnn-side-stream.pickle.gz"), os.path.join(folder, "snapshot.pickle"))
+    for source, name in (("tests/cli/data/evil.pickle", "evil.pickle"),
+                         ("tests/data/snapshots/cnn-side-stream.pickle.gz", "snapshot.pickle")):
+        os.symlink(os.path.join(ROOT, source), os.path.join(folder, name))
 
 
     with open(os.path.join(folder, "train.py"), "w", encoding="utf-8") as file:
@@ -170,7 +171,8 @@ def standin():
     """What makes a program use the stand-ins; nothing where there are none."""
     folder = os.environ.get("NEAP_STANDIN_DIR", "")
     return {} if not HAS_STANDIN else {
-        "LD_LIBRARY_PATH": folder, "NEAP_CUDA_DRIVER": folder + "/libcuda.so.1", "NEAP_CUPTI": folder + "/libcupti.so.13",
+        "LD_LIBRARY_PATH": folder,
+        "NEAP_CUDA_DRIVER": folder + "/libcuda.so.1", "NEAP_CUPTI": folder + "/libcupti.so.13",
         "NEAP_HOOK_LIBRARY": os.environ["NEAP_HOOK_LIBRARY"], "NEAP_MIN_BLOCK": "16384", "NEAP_PLAN_SECONDS": "0.1",
         "STANDIN_GRANULARITY": "16384"}
 
@@ -263,7 +265,8 @@ def main():
     for page in pages:
         n, wrong = check_page(page, verbs, seen, "--accept" in sys.argv)
         total, bad = total + n, bad + wrong
-    print(f"{bad} of {total} commands are not as the pages have them" if bad else f"{total} commands are as the pages have them")
+    print(f"{bad} of {total} commands are not as the pages have them" if bad else
+          f"{total} commands are as the pages have them")
     sys.exit(1 if bad else 0)
 
 

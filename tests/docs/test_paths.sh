@@ -1,7 +1,7 @@
 # Every file that a page names is there, and so is every heading that a link leads to.
 #
-# A name is a link's target, or a word of inline code that looks like a path of this tree: it begins with one of its folders.
-# A page may name what a build or a program makes; those begin otherwise.
+# A name is a link's target, or a word of inline code that begins with one of this tree's folders. A page may name what a
+# build or a program makes; those begin otherwise.
 set -u
 cd "$NEAP_SOURCE_DIR" || exit 2
 bad=0 n=0
@@ -21,7 +21,7 @@ check_link() { # check_link PAGE TARGET
     case $2 in *'#'*) anchor=${2#*#} ;; esac
     [ -z "$file" ] && file=$1 || file=$(dirname "$1")/$file
     [ -e "$file" ] || { wrong "$1: links to $2, which is not there"; return; }
-    [ -z "$anchor" ] || anchors "$file" | grep -qxF -- "$anchor" || wrong "$1: links to $2, but there is no such heading"
+    [ -z "$anchor" ] || anchors "$file" | grep -qxF -- "$anchor" || wrong "$1: links to $2: there is no such heading"
 }
 
 for page in README.md CONTRIBUTING.md docs/*.md; do

@@ -18,7 +18,7 @@
 
 enum {
     NO = NP_CALL_NOWHERE,
-    N_LISTED = 44, /* calls in the table of calls.c */
+    N_LISTED = 46, /* calls in the table of calls.c */
 };
 
 /* ---- offsets ---- */
@@ -98,6 +98,8 @@ static void test_offsets(void **state)
         {"cuIpcGetMemHandle", AT(cuIpcGetMemHandle, dptr), NO, NO, NO},
         {"cuMemRetainAllocationHandle", AT(cuMemRetainAllocationHandle, addr), NO, NO, NO},
         {"cuMemGetHandleForAddressRange", AT(cuMemGetHandleForAddressRange, dptr), NO, NO, NO},
+        {"cuMulticastBindAddr", AT(cuMulticastBindAddr, memptr), NO, NO, NO},
+        {"cuGraphClone", AT(cuGraphClone, phGraphClone), AT(cuGraphClone, originalGraph), NO, NO},
         {"cuMemcpy2D_v2", AT(cuMemcpy2D_v2, pCopy), NO, sizeof(CUDA_MEMCPY2D), NO},
         {"cuMemcpy2D_v2_ptds", AT(cuMemcpy2D_v2_ptds, pCopy), NO, sizeof(CUDA_MEMCPY2D), NO},
         {"cuMemcpy2DUnaligned_v2", AT(cuMemcpy2DUnaligned_v2, pCopy), NO, sizeof(CUDA_MEMCPY2D), NO},

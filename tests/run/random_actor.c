@@ -32,7 +32,9 @@ static void make_policy(actor *a)
     a->n_quiet = chance(&a->rng, 75) ? between(&a->rng, 4, 7) : 0;
     a->every = a->policy == ACTOR_FOR_GOOD ? between(&a->rng, 5, 9) : between(&a->rng, 2, 5);
     a->departure_share = a->settings->is_steady || chance(&a->rng, 20) ? 0 : between(&a->rng, 8, 45);
-    if (a->settings->is_beneath) {
+    if (a->settings->is_beneath) { /* the first plan is a quick one; a better one follows once laps were measured */
+        a->n_iterations = between(&a->rng, 20, 34);
+        a->n_quiet = chance(&a->rng, 60) ? between(&a->rng, 10, 18) : a->n_quiet;
         a->blur_share = chance(&a->rng, 20) ? 0 : between(&a->rng, 1, 60);
         a->home_share = chance(&a->rng, 50) ? 0 : between(&a->rng, 1, 10);
         a->fix_share = chance(&a->rng, 60) ? 0 : between(&a->rng, 1, 10);

@@ -24,13 +24,13 @@ static random_settings beneath_settings(uint64_t seed)
     settings.is_beneath = true;
     settings.is_plain = false;
     settings.is_loud = getenv("NEAP_RANDOM_LOUD") != NULL;
-    settings.margin = (uint32_t)np_rng_below(&rng, 4);
+    settings.margin = np_rng_below(&rng, 10) < 7 ? 0 : (uint32_t)np_rng_below(&rng, 4);
     if (np_rng_below(&rng, 10) == 0) {
         settings.limit_share = settings.limit_bytes_share = 0;
         settings.overhead = 0.5 * np_rng_unit(&rng);
     } else if (np_rng_below(&rng, 10) < 6) { /* most have a limit: there is nothing to go wrong without swaps */
         settings.limit_bytes_share = 0;
-        settings.limit_share = 0.4 + 0.6 * np_rng_unit(&rng);
+        settings.limit_share = 0.4 + 0.5 * np_rng_unit(&rng);
     }
     return settings;
 }

@@ -245,6 +245,32 @@ static void test_freed_by_idle_stream(void **state)
     close_scene(&s);
 }
 
+/* What was asked for without a stream is for any stream at once, and was used by any: when it is freed, or freed without a
+ * stream, all work is done. */
+static void test_without_stream(void **state)
+{
+    static const np_stream streams[][2] = {
+        {NP_SIDE_NO_STREAM, NP_SIDE_NO_STREAM}, {NP_SIDE_NO_STREAM, 1}, {0, NP_SIDE_NO_STREAM}};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        scene s;
+        uint32_t n_bad = 0;
+        uint64_t mark;
+        char *a;
+        open_scene(&s, "sim:page=4096,memory=1MiB,streams=3");
+        a = take(&s, 700, streams[i][0]);
+        mark = work_on(&s, a, 700, 1, 0, 7, &n_bad);
+        ASSERT_FALSE(s.raw->api->is_done(s.raw, 1, mark));
+        give(&s, a, streams[i][1]);
+        ASSERT_TRUE(s.raw->api->is_done(s.raw, 1, mark));
+        ASSERT_TRUE(take(&s, 700, streams[i][0]) == a);
+        (void)work_on(&s, a, 700, 2, 7, 8, &n_bad);
+        ASSERT_OK(np_drain(s.m));
+        ASSERT_EQ(n_bad, 0);
+        close_scene(&s);
+    }
+}
+
 /* Where the device cannot be told to wait, the host waits; where that fails too, the bytes are never used again. */
 static void test_wait_fails(void **state)
 {
@@ -473,7 +499,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_places),     cmocka_unit_test(test_large_pages), cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_freed_elsewhere), cmocka_unit_test(test_freed_by_idle_stream), cmocka_unit_test(test_wait_fails), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_freed_elsewhere), cmocka_unit_test(test_freed_by_idle_stream), cmocka_unit_test(test_without_stream), cmocka_unit_test(test_wait_fails), cmocka_unit_test(test_random),
         cmocka_unit_test(test_host_memory), cmocka_unit_test(test_full),        cmocka_unit_test(test_is_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
