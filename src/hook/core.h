@@ -5,7 +5,8 @@
  *   calls.c     which driver calls matter, and where their arguments are
  *   sight.c     one call seen: from its arguments to the blocks it uses, before and after it
  *   graphs.c    captures and graphs, and the blocks they name
- *   core.c      devices, malloc and free, stepping aside
+ *   core.c      the process and its devices, stepping aside
+ *   blocks.c    malloc and free
  *   pool.c      a plain pool, for when neap has stepped aside
  *   verify.c    everything that a kernel is not seen to touch is taken from it
  *   kernels.c, index.c, cupti.c, settings.c, report*.c, watch.c
@@ -105,6 +106,14 @@ bool np_hook_is_over(void); /* the process ends, or is a forked child */
 np_hook_device *np_hook_device_get(int ordinal);
 np_hook_device *np_hook_device_of_context(const void *context); /* NULL: none */
 
+/* Once: why, on stderr. Everything comes home; what is asked for from now on comes from the plain pool. */
+void np_hook_step_aside(const char *why);
+
+/* The number of a stream, adopted at its first use. Under the lock. */
+neap_status np_hook_lane(np_hook_device *device, void *stream, np_stream *lane);
+
+/* ---- blocks.c ---- */
+
 /* 0, or the CUDA runtime's number of an error. */
 int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address);
 /* False: the address is none of ours. */
@@ -113,12 +122,6 @@ bool np_hook_free(void *address, void *stream);
 /* Bytes: of the model of its pool that the program is told about. */
 uint64_t np_hook_reserved(np_hook_device *device);
 uint64_t np_hook_used(np_hook_device *device);
-
-/* Once: why, on stderr. Everything comes home; what is asked for from now on comes from the plain pool. */
-void np_hook_step_aside(const char *why);
-
-/* The number of a stream, adopted at its first use. Under the lock. */
-neap_status np_hook_lane(np_hook_device *device, void *stream, np_stream *lane);
 
 /* ---- inject.c ---- */
 void np_hook_subscribe(void); /* where it was not yet */

@@ -10,7 +10,7 @@ enum { LAPS_BEFORE_SAVING = 3 };
 
 /* ---- operations ---- */
 
-static neap_status wait_for(neap_device *m, np_stream stream, np_stream other, uint64_t mark)
+neap_status np_follow_wait(neap_device *m, np_stream stream, np_stream other, uint64_t mark)
 {
     np_device *device = m->device;
     if (mark == 0 || stream == other) {
@@ -28,18 +28,6 @@ static neap_block *block_of_swap(const np_pattern *pattern, const np_program_swa
     return is_placed ? block : NULL;
 }
 
-/* Work and copies come after what used bytes without being planned to, wherever it was given. */
-static neap_status wait_for_late(neap_device *m, np_stream stream)
-{
-    neap_status status = NEAP_OK;
-    for (np_stream s = 0; s < m->device->n_streams && status == NEAP_OK; s++) {
-        if (m->late[s] > 0 && s != stream) {
-            status = m->device->api->wait(m->device, stream, s, m->late[s]);
-        }
-    }
-    return status;
-}
-
 /* Where there is nothing to copy, the others' waits must still reach what the copy would have waited for. */
 static neap_status give_nothing(neap_device *m, np_stream stream, uint64_t *mark)
 {
@@ -52,7 +40,7 @@ static neap_status give_out(neap_device *m, uint32_t index)
     const np_program_swap *swap = &pattern->program.swaps.items[index];
     neap_block *block = block_of_swap(pattern, swap);
     uint64_t bytes = swap->end - swap->begin;
-    neap_status status = m->has_late ? wait_for_late(m, NP_STREAM_OUT) : NEAP_OK;
+    neap_status status = m->has_late ? np_seen_wait_late(m, NP_STREAM_OUT) : NEAP_OK;
     if (status == NEAP_OK && pattern->late[swap->life] > 0) {
         status =
             m->device->api->wait(m->device, NP_STREAM_OUT, pattern->late_stream[swap->life], pattern->late[swap->life]);
@@ -81,7 +69,7 @@ static neap_status give_in(neap_device *m, uint32_t index)
     const np_program_swap *swap = &pattern->program.swaps.items[index];
     neap_block *block = block_of_swap(pattern, swap);
     uint64_t bytes = swap->end - swap->begin;
-    neap_status status = m->has_late ? wait_for_late(m, NP_STREAM_IN) : NEAP_OK;
+    neap_status status = m->has_late ? np_seen_wait_late(m, NP_STREAM_IN) : NEAP_OK;
     if (status != NEAP_OK) {
         return status;
     }
@@ -102,11 +90,11 @@ static neap_status do_op(neap_device *m, const np_op *op)
     np_pattern *pattern = m->pattern;
     switch ((np_op_kind)op->kind) {
     case NP_OP_WAIT_EXEC:
-        return wait_for(m, op->stream, pattern->exec_streams[op->index], pattern->exec_marks[op->index]);
+        return np_follow_wait(m, op->stream, pattern->exec_streams[op->index], pattern->exec_marks[op->index]);
     case NP_OP_WAIT_OUT:
-        return wait_for(m, op->stream, NP_STREAM_OUT, pattern->out_marks[op->index]);
+        return np_follow_wait(m, op->stream, NP_STREAM_OUT, pattern->out_marks[op->index]);
     case NP_OP_WAIT_IN:
-        return wait_for(m, op->stream, NP_STREAM_IN, pattern->in_marks[op->index]);
+        return np_follow_wait(m, op->stream, NP_STREAM_IN, pattern->in_marks[op->index]);
     case NP_OP_OUT:
         return give_out(m, op->index);
     case NP_OP_IN:
@@ -164,23 +152,12 @@ void np_follow_note_laps(neap_device *m)
     }
 }
 
-static void forget_late(neap_device *m)
-{
-    for (np_stream s = 0; s < m->device->n_streams; s++) {
-        if (m->late[s] > 0 && !m->device->api->is_done(m->device, s, m->late[s])) {
-            return;
-        }
-        m->late[s] = 0;
-    }
-    m->has_late = false;
-}
-
 /* The host is at most half of the laps ahead whose times are kept. */
 static void end_lap(neap_device *m)
 {
     np_pattern *pattern = m->pattern;
     if (m->has_late) {
-        forget_late(m);
+        np_seen_forget(m);
     }
     m->stats.n_iterations++;
     pattern->n_laps++;
@@ -283,20 +260,10 @@ neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_
     return NEAP_OK;
 }
 
-/* Nobody in particular waits for it: all do. */
-static void promote_late(neap_device *m, uint32_t life)
-{
-    np_pattern *pattern = m->pattern;
-    np_stream stream = pattern->late_stream[life];
-    m->late[stream] = pattern->late[life] > m->late[stream] ? pattern->late[life] : m->late[stream];
-    m->has_late = true;
-    pattern->late[life] = 0;
-}
-
 static void free_planned(neap_device *m, neap_block *block)
 {
     if (m->pattern->late[block->life] > 0) {
-        promote_late(m, block->life);
+        np_seen_promote(m, block->life);
     }
     block->is_live = false;
     m->pattern->n_live--;
@@ -340,7 +307,7 @@ neap_status np_follow_free(neap_device *m, neap_block *block, bool *served)
 
 /* Does the block keep its bytes to itself, from before the iteration to after it? Whoever uses it, and when, is then the
  * program's affair alone: buffers that take turns are used by every other iteration. */
-static bool is_always_here(const neap_device *m, const neap_block *block)
+bool np_follow_is_always_here(const neap_device *m, const neap_block *block)
 {
     const np_program_life *life = &m->pattern->program.lives.items[block->life];
     return life->persistent && !life->swapped;
@@ -362,99 +329,13 @@ static bool uses_match(const neap_device *m, const np_program_event *event, cons
             }
         } else if (k < event->n_uses && planned[k].life == block->life && planned[k].kind == (uint32_t)uses[i].kind) {
             k++;
-        } else if (!is_always_here(m, block)) {
+        } else if (!np_follow_is_always_here(m, block)) {
             *why = NEAP_DEPARTURE_USES;
             return false;
         }
     }
     *why = NEAP_DEPARTURE_USES;
     return k == event->n_uses;
-}
-
-/* ---- uses as they were seen: more or less than planned ---- */
-
-/* What was planned to be read is not planned to be written: its copy out may be under way. */
-static bool is_planned_use(const np_program_use *planned, uint32_t n, uint32_t *next, const neap_use *use)
-{
-    uint32_t life = use->block->life;
-    uint32_t k = *next < n && planned[*next].life == life ? *next : 0;
-    while (k < n && planned[k].life != life) {
-        k++;
-    }
-    *next = k < n ? k + 1 : *next;
-    return k < n && (planned[k].kind != NEAP_ACCESS_READ || use->kind == NEAP_ACCESS_READ);
-}
-
-/* Is any part of the block away, or on its way? The swaps of a life stand together. */
-static bool is_away(const np_pattern *pattern, uint32_t life)
-{
-    const np_program_life *of = &pattern->program.lives.items[life];
-    for (uint32_t i = 0; of->swapped && i < pattern->program.swaps.n; i++) {
-        if (pattern->program.swaps.items[i].life == life && pattern->is_out[i]) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The last copies in of the block's parts come before this work. */
-static neap_status wait_for_parts(neap_device *m, np_stream stream, uint32_t life)
-{
-    const np_pattern *pattern = m->pattern;
-    neap_status status = NEAP_OK;
-    for (uint32_t i = 0; pattern->program.lives.items[life].swapped && i < pattern->program.swaps.n; i++) {
-        if (pattern->program.swaps.items[i].life == life && status == NEAP_OK) {
-            status = wait_for(m, stream, NP_STREAM_IN, pattern->in_marks[i]);
-        }
-    }
-    return status;
-}
-
-/* Where no planned use of the stream has waited for those who were in the bytes before, this one does, for all there are. */
-static neap_status wait_for_all(neap_device *m, neap_block *block, np_stream stream)
-{
-    np_device *device = m->device;
-    neap_status status = NEAP_OK;
-    if (block->used_by & (1u << stream)) {
-        return NEAP_OK;
-    }
-    for (np_stream other = 0; other < NP_N_STREAMS && status == NEAP_OK; other++) {
-        if ((other < device->n_streams || other >= NP_MAX_STREAMS) && other != stream) {
-            status = device->api->wait(device, stream, other, device->api->mark(device, other));
-        }
-    }
-    block->used_by |= 1u << stream;
-    return status;
-}
-
-/* What is used without being planned must be here. It may be a chance word among parameters, or it may be true: whoever
- * comes into these bytes later waits for it. */
-static bool seen_match(neap_device *m, const np_program_event *event, const neap_work *work, const neap_use *uses,
-                       size_t n_uses, bool *is_late, neap_departure *why)
-{
-    const np_program_use *planned = &m->pattern->program.uses.items[event->first_use];
-    uint32_t next = 0;
-    *is_late = false;
-    for (size_t i = 0; i < n_uses; i++) {
-        neap_block *block = uses[i].block;
-        if (block->life == NP_NO_LIFE ? np_block_is_here(block)
-                                      : is_planned_use(planned, event->n_uses, &next, &uses[i])) {
-            continue;
-        }
-        if (block->life == NP_NO_LIFE || is_away(m->pattern, block->life)) {
-            np_beneath_doubt_use(m, block, event->subject);
-            *why = NEAP_DEPARTURE_ABSENT;
-            return false;
-        }
-        if (wait_for_parts(m, work->stream, block->life) != NEAP_OK ||
-            wait_for_all(m, block, work->stream) != NEAP_OK) {
-            *why = NEAP_DEPARTURE_FAILED;
-            return false;
-        }
-        m->n_late += !is_always_here(m, block);
-        *is_late |= !is_always_here(m, block);
-    }
-    return true;
 }
 
 static bool exec_matches(neap_device *m, const np_program_event *event, uint64_t key, np_given *given,
@@ -469,15 +350,14 @@ static bool exec_matches(neap_device *m, const np_program_event *event, uint64_t
     if (event->stream != work->stream) {
         return false;
     }
-    return m->is_beneath ? seen_match(m, event, work, given->uses, given->n_uses, &given->is_late, why)
-                         : uses_match(m, event, given->uses, given->n_uses, why);
+    return m->is_beneath ? np_seen_match(m, event, given, why) : uses_match(m, event, given->uses, given->n_uses, why);
 }
 
 /* Blocks from beside the plan may stand in bytes that other streams still use. */
 static neap_status wait_beside(neap_device *m, const np_given *given)
 {
     np_stream stream = given->work->stream;
-    neap_status status = m->has_late ? wait_for_late(m, stream) : NEAP_OK;
+    neap_status status = m->has_late ? np_seen_wait_late(m, stream) : NEAP_OK;
     for (size_t i = 0; i < given->n_uses && status == NEAP_OK; i++) {
         if (given->uses[i].block->after_left & (1u << stream)) {
             status = np_wait_after(m, given->uses[i].block, stream);
@@ -515,24 +395,6 @@ neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool 
     return NEAP_OK;
 }
 
-/* Whatever takes the block away, or comes after it, comes after this work. */
-static void note_late(neap_device *m, const np_program_event *event, const np_given *given, uint64_t mark)
-{
-    np_pattern *pattern = m->pattern;
-    const np_program_use *planned = &pattern->program.uses.items[event->first_use];
-    uint32_t next = 0;
-    for (size_t i = 0; i < given->n_uses; i++) {
-        const neap_block *block = given->uses[i].block;
-        if (block->life != NP_NO_LIFE && !is_planned_use(planned, event->n_uses, &next, &given->uses[i])) {
-            if (pattern->late[block->life] > 0 && pattern->late_stream[block->life] != given->work->stream) {
-                promote_late(m, block->life);
-            }
-            pattern->late[block->life] = mark;
-            pattern->late_stream[block->life] = (uint8_t)given->work->stream;
-        }
-    }
-}
-
 void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)
 {
     np_pattern *pattern = m->pattern;
@@ -542,7 +404,7 @@ void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)
         pattern->lap_marks[pattern->n_laps % NP_LAPS] = mark;
     }
     if (given->is_late) {
-        note_late(m, event, given, mark);
+        np_seen_note(m, event, given, mark);
     }
     for (size_t i = 0; i < given->n_uses; i++) {
         given->uses[i].block->clean.n_writes += given->uses[i].kind != NEAP_ACCESS_READ;

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "run/doubt.h"
 #include "run/forecast.h"
+#include "run/timing.h"
 #include "swap/bound.h"
 #include "swap/candidates.h"
 #include "swap/planner.h"
@@ -60,89 +61,6 @@ static uint32_t event_at(const np_period *period, uint32_t time)
     return period->origin + time;
 }
 
-/* How long an iteration took from the first exec of one to the first exec of the next, in the middle of those seen. */
-static neap_status add_step_time(study *s)
-{
-    const np_period *period = &s->period;
-    const neap_trace *trace = s->lesson->trace;
-    uint32_t first = period->origin;
-    uint32_t end = period->begin + period->run_length;
-    uint64_t best = UINT64_MAX;
-    char text[32];
-    int n;
-    while (first < end && trace->events.items[first].kind != NEAP_EVENT_EXEC) {
-        first++;
-    }
-    for (uint32_t i = first; i < end && end - i > period->length; i += period->length) {
-        uint64_t ns = trace->events.items[i + period->length].start_ns - trace->events.items[i].start_ns;
-        best = ns < best ? ns : best;
-    }
-    if (s->lesson->lap_ns > 0) {
-        best = (uint64_t)s->lesson->lap_ns;
-    }
-    if (best == UINT64_MAX || best > INT64_MAX) {
-        return NEAP_OK;
-    }
-    if (period->variants.n > 1) { /* a step is an iteration, of which the period has several */
-        best /= period->variants.n;
-    }
-    n = snprintf(text, sizeof text, "%.6f", (double)best * 1e-6);
-    return np_trace_add_meta(s->lesson->trace, "step_ms", 7, text, (size_t)n);
-}
-
-/* An exec's duration is the shortest of those seen: the first time, memory is touched that never was before. */
-static void take_shortest(study *s)
-{
-    const np_period *period = &s->period;
-    neap_event *events = s->lesson->trace->events.items;
-    uint32_t end = period->begin + period->run_length;
-    for (uint32_t t = 0; t < period->length; t++) {
-        neap_event *event = &events[event_at(period, t)];
-        for (uint32_t i = period->begin + (event_at(period, t) - period->begin) % period->length;
-             event->kind == NEAP_EVENT_EXEC && i < end; i += period->length) {
-            event->duration_ns =
-                events[i].duration_ns < event->duration_ns ? events[i].duration_ns : event->duration_ns;
-        }
-    }
-}
-
-/* Recording has its price: an event before and after each exec. Where the execs seem to take longer together than a
- * measured iteration does, each is shorter by the same time, but not by more than most of it; what is left is shared. */
-static void fit_to_lap(study *s)
-{
-    const np_period *period = &s->period;
-    neap_event *events = s->lesson->trace->events.items + period->origin;
-    double lap_ns = s->lesson->lap_ns;
-    double sum = 0;
-    double fitted = 0;
-    uint32_t n = 0;
-    for (uint32_t t = 0; t < period->length; t++) {
-        if (events[t].kind == NEAP_EVENT_EXEC) {
-            sum += (double)events[t].duration_ns;
-            n++;
-        }
-    }
-    if (lap_ns <= 0 || sum <= lap_ns) {
-        return;
-    }
-    for (int round = 0; round < 2; round++) {
-        for (uint32_t t = 0; t < period->length; t++) {
-            double ns = (double)events[t].duration_ns;
-            double less = round == 0 ? fmax(ns - (sum - lap_ns) / n, 0.3 * ns) : ns * lap_ns / fitted;
-            if (events[t].kind == NEAP_EVENT_EXEC) {
-                events[t].duration_ns = (uint64_t)less;
-            }
-        }
-        fitted = 0;
-        for (uint32_t t = 0; t < period->length; t++) {
-            fitted += events[t].kind == NEAP_EVENT_EXEC ? (double)events[t].duration_ns : 0;
-        }
-        if (fitted <= lap_ns) {
-            return;
-        }
-    }
-}
-
 static neap_status find_period(study *s)
 {
     np_lesson *lesson = s->lesson;
@@ -151,11 +69,10 @@ static neap_status find_period(study *s)
         status = NEAP_NO_PERIOD;
     }
     if (status == NEAP_OK) {
-        take_shortest(s);
-        fit_to_lap(s);
+        np_timing_settle(lesson->trace, &s->period, lesson->lap_ns);
     }
     if (status == NEAP_OK && (!lesson->is_disturbed || lesson->lap_ns > 0)) {
-        status = add_step_time(s);
+        status = np_timing_add_step(lesson->trace, &s->period, lesson->lap_ns);
     }
     return status;
 }
@@ -366,12 +283,6 @@ static void tell(const np_lesson *lesson, np_phase phase)
     }
 }
 
-/* Under a limit the first question is what has to leave, and the answer may be nothing. */
-static np_phase first_phase(const np_lesson *lesson)
-{
-    return lesson->limit > 0 || lesson->limit_share > 0 ? NP_PHASE_SWAPS : NP_PHASE_PLACES;
-}
-
 /* Two iterations, but not less than a search can make something of. */
 static double quick_seconds(const study *s)
 {
@@ -530,96 +441,4 @@ void np_lesson_learn(np_lesson *lesson)
         np_period_free(&s.period);
     }
     lesson->status = status;
-}
-
-/* ---- the thread ---- */
-
-static void *work(void *user)
-{
-    np_learner *learner = user;
-    (void)pthread_mutex_lock(&learner->lock);
-    while (!atomic_load(&learner->is_stopping)) {
-        np_lesson *lesson = learner->lesson;
-        if (!lesson) {
-            (void)pthread_cond_wait(&learner->changed, &learner->lock);
-            continue;
-        }
-        (void)pthread_mutex_unlock(&learner->lock);
-        np_lesson_learn(lesson);
-        (void)pthread_mutex_lock(&learner->lock);
-        learner->lesson = NULL;
-        learner->learned = lesson;
-        atomic_store(&learner->has_news, true);
-    }
-    (void)pthread_mutex_unlock(&learner->lock);
-    return NULL;
-}
-
-neap_status np_learner_init(np_learner *learner)
-{
-    *learner = (np_learner){0};
-    if (pthread_mutex_init(&learner->lock, NULL) != 0) {
-        return NEAP_NO_MEMORY;
-    }
-    if (pthread_cond_init(&learner->changed, NULL) != 0) {
-        (void)pthread_mutex_destroy(&learner->lock);
-        return NEAP_NO_MEMORY;
-    }
-    return NEAP_OK;
-}
-
-void np_learner_free(np_learner *learner)
-{
-    if (learner->is_started) {
-        (void)pthread_mutex_lock(&learner->lock);
-        atomic_store(&learner->is_stopping, true);
-        (void)pthread_cond_broadcast(&learner->changed);
-        (void)pthread_mutex_unlock(&learner->lock);
-        (void)pthread_join(learner->thread, NULL);
-    }
-    np_lesson_free(learner->lesson);
-    np_lesson_free(learner->learned);
-    (void)pthread_cond_destroy(&learner->changed);
-    (void)pthread_mutex_destroy(&learner->lock);
-}
-
-neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
-{
-    if (learner->learns_at_once) {
-        np_lesson_learn(lesson);
-        learner->learned = lesson;
-        atomic_store(&learner->is_busy, true);
-        atomic_store(&learner->has_news, true);
-        return NEAP_OK;
-    }
-    if (!learner->is_started) {
-        if (pthread_create(&learner->thread, NULL, work, learner) != 0) {
-            return NEAP_DEVICE_FAILED;
-        }
-        learner->is_started = true;
-    }
-    lesson->phase = &learner->phase;
-    lesson->is_stopping = &learner->is_stopping;
-    (void)pthread_mutex_lock(&learner->lock);
-    learner->lesson = lesson;
-    atomic_store(&learner->phase, (int)first_phase(lesson));
-    atomic_store(&learner->is_busy, true);
-    (void)pthread_cond_broadcast(&learner->changed);
-    (void)pthread_mutex_unlock(&learner->lock);
-    return NEAP_OK;
-}
-
-np_lesson *np_learner_take(np_learner *learner)
-{
-    np_lesson *lesson;
-    if (!atomic_load(&learner->has_news)) {
-        return NULL;
-    }
-    (void)pthread_mutex_lock(&learner->lock);
-    lesson = learner->learned;
-    learner->learned = NULL;
-    atomic_store(&learner->has_news, false);
-    atomic_store(&learner->is_busy, false);
-    (void)pthread_mutex_unlock(&learner->lock);
-    return lesson;
 }

@@ -265,6 +265,17 @@ void np_follow_given(neap_device *m, const np_given *given, uint64_t mark);
 /* Takes the times of the laps that are done. */
 void np_follow_note_laps(neap_device *m);
 
+/* Later work of `stream` waits for a mark of another; 0: for nothing. */
+neap_status np_follow_wait(neap_device *m, np_stream stream, np_stream other, uint64_t mark);
+bool np_follow_is_always_here(const neap_device *m, const neap_block *block);
+
+/* ---- seen.c: on the plan, beneath a program ---- */
+bool np_seen_match(neap_device *m, const np_program_event *event, np_given *given, neap_departure *why);
+void np_seen_note(neap_device *m, const np_program_event *event, const np_given *given, uint64_t mark);
+void np_seen_promote(neap_device *m, uint32_t life); /* nobody in particular waits for its late use: all do */
+neap_status np_seen_wait_late(neap_device *m, np_stream stream);
+void np_seen_forget(neap_device *m); /* late uses that are done */
+
 /* ---- start.c ---- */
 
 /* Called off the plan before an event is served: where it is the start of a known pattern, enters it. */

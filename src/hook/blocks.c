@@ -1,0 +1,188 @@
+/* blocks.c: malloc and free of a program that does not know of neap.
+ *
+ * Large blocks are the manager's, and stand in the index; small ones come from the side pool of their stream. */
+#include <pthread.h>
+
+#include "hook/core.h"
+
+enum { NO_ERROR = 0, ERROR_MEMORY = 2 }; /* cudaSuccess, cudaErrorMemoryAllocation */
+
+/* What PyTorch's own allocator would hold. Without host memory for the model it is simply not known. */
+static void baseline_take(np_hook_device *device, uint64_t bytes, np_hook_entry *entry)
+{
+    np_caching_block block;
+    uint64_t held = 0;
+    if (device->manager->state == NEAP_STATE_RUN) {
+        return; /* it repeats itself: what it would hold is known */
+    }
+    if (device->has_baseline && np_caching_take(&device->caching, bytes, &block) == NEAP_OK &&
+        np_caching_held(&device->caching, &held) == NEAP_OK) {
+        *entry = (np_hook_entry){entry->begin, entry->end, entry->block, block.block, block.is_small, true};
+        device->caching_bytes = held > device->caching_bytes ? held : device->caching_bytes;
+    } else {
+        device->has_baseline = false;
+    }
+}
+
+static void baseline_give(np_hook_device *device, const np_hook_entry *entry)
+{
+    if (entry->has_baseline) {
+        np_caching_give(&device->caching, (np_caching_block){entry->baseline, entry->is_baseline_small});
+    }
+}
+
+static neap_status take_block(np_hook_device *device, uint64_t bytes, void **address)
+{
+    neap_device *m = device->manager;
+    np_hook_entry entry = {0};
+    neap_status status = np_malloc_locked(m, bytes, &entry.block);
+    if (status == NEAP_OK && device->n_captures > 0) {
+        status = np_beneath_fix(m, entry.block, false); /* a graph may be about to name it */
+        if (status != NEAP_OK) {
+            (void)np_free_locked(m, entry.block);
+        }
+    }
+    if (status != NEAP_OK) {
+        return status;
+    }
+    entry.begin = entry.block->address;
+    entry.end = entry.begin + bytes;
+    baseline_take(device, bytes, &entry);
+    if (!entry.block->pattern) {
+        np_hook_recall_forget(&device->recall);
+    }
+    status = np_hook_index_add(&device->index, &entry);
+    if (status != NEAP_OK) {
+        baseline_give(device, &entry);
+        (void)np_free_locked(m, entry.block);
+        return status;
+    }
+    *address = entry.block->address;
+    return NEAP_OK;
+}
+
+/* The heap of a stream; NP_HOOK_NO_STREAM: of none. */
+static neap_status side_stream(np_hook_device *device, void *stream, np_stream *lane)
+{
+    if (stream == NP_HOOK_NO_STREAM) {
+        *lane = NP_SIDE_NO_STREAM;
+        return NEAP_OK;
+    }
+    return np_hook_lane(device, stream ? stream : NP_HOOK_LEGACY, lane);
+}
+
+static neap_status take(np_hook_device *device, uint64_t bytes, void *stream, void **address)
+{
+    neap_device *m = device->manager;
+    np_stream lane;
+    char *at = NULL;
+    neap_status status;
+    if (bytes >= m->options.min_block) {
+        return take_block(device, bytes, address);
+    }
+    status = side_stream(device, stream, &lane);
+    if (status == NEAP_OK) {
+        status = np_side_malloc(m, bytes, lane, &at);
+    }
+    if (status == NEAP_OK) {
+        *address = at;
+    }
+    return status;
+}
+
+static void note_high(np_hook_device *device)
+{
+    uint64_t reserved = np_hook_reserved(device);
+    uint64_t used = np_hook_used(device);
+    device->reserved_high = reserved > device->reserved_high ? reserved : device->reserved_high;
+    device->used_high = used > device->used_high ? used : device->used_high;
+}
+
+int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
+{
+    np_hook_device *device;
+    neap_status status;
+    bool was_inside = np_hook_is_inside;
+    np_hook_is_inside = true;
+    if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
+        int result = (np_hook_subscribe(), np_hook_verify_malloc(bytes, address));
+        np_hook_is_inside = was_inside;
+        return result;
+    }
+    device = np_hook_device_get(ordinal);
+    if (!device) {
+        int result = np_hook_pool_malloc(bytes, stream, address);
+        np_hook_is_inside = was_inside;
+        return result;
+    }
+    (void)pthread_mutex_lock(&device->manager->lock);
+    status = take(device, bytes, stream, address);
+    if (status == NEAP_OK) {
+        note_high(device);
+    }
+    (void)pthread_mutex_unlock(&device->manager->lock);
+    np_hook_is_inside = was_inside;
+    if (status != NEAP_OK && status != NEAP_DEVICE_FULL) {
+        np_hook_say("cuda:%d: %s", ordinal, neap_device_error());
+    }
+    return status == NEAP_OK ? NO_ERROR : ERROR_MEMORY;
+}
+
+static bool free_on(np_hook_device *device, void *address, void *stream)
+{
+    np_hook_entry entry;
+    np_stream lane = 0;
+    if (np_side_has(device->manager, address)) {
+        if (side_stream(device, stream, &lane) == NEAP_OK) {
+            (void)np_side_free(device->manager, address, lane);
+        }
+        return true;
+    }
+    if (!np_hook_index_remove(&device->index, address, &entry)) {
+        return false;
+    }
+    baseline_give(device, &entry);
+    if (!entry.block->pattern || device->manager->state != NEAP_STATE_RUN) {
+        np_hook_recall_forget(&device->recall);
+    }
+    if (np_the_hook.aside) { /* nobody has seen what was done with it */
+        (void)np_the_hook.driver.context_sync();
+    }
+    if (!np_hook_capture_free(device, entry.block)) {
+        (void)np_free_locked(device->manager, entry.block);
+    }
+    return true;
+}
+
+bool np_hook_free(void *address, void *stream)
+{
+    bool was_inside = np_hook_is_inside;
+    bool is_found = false;
+    np_hook_is_inside = true;
+    if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
+        is_found = np_hook_verify_free(address);
+    }
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES && !is_found; i++) {
+        np_hook_device *device = np_the_hook.devices[i];
+        if (device) {
+            (void)pthread_mutex_lock(&device->manager->lock);
+            is_found = free_on(device, address, stream);
+            (void)pthread_mutex_unlock(&device->manager->lock);
+        }
+    }
+    is_found = is_found || np_hook_pool_free(address, stream);
+    np_hook_is_inside = was_inside;
+    return is_found;
+}
+
+/* ---- what the program is told of its pool ---- */
+
+uint64_t np_hook_reserved(np_hook_device *device)
+{
+    return device->manager->pages.n_held * device->manager->device->page_bytes;
+}
+
+uint64_t np_hook_used(np_hook_device *device)
+{
+    return device->manager->stats.live + device->manager->side.live_bytes;
+}

@@ -1,0 +1,13 @@
+/* timing.h: how long a period's execs take, from a recording that has its price and a measured iteration that has not. */
+#ifndef NP_RUN_TIMING_H
+#define NP_RUN_TIMING_H
+
+#include "trace/period.h"
+
+/* Writes the durations of the trace's period, the one at its origin. lap_ns: an iteration as measured; 0: it was not. */
+void np_timing_settle(neap_trace *trace, const np_period *period, double lap_ns);
+
+/* Adds the trace's step_ms, by the same iteration, or else by the shortest that was recorded. */
+neap_status np_timing_add_step(neap_trace *trace, const np_period *period, double lap_ns);
+
+#endif
