@@ -143,8 +143,10 @@ class Child:
             raise self.failure("it ended") from None
         return self.answer(timeout_s)
 
-    def setup(self, settle_s, pace_s=0.0):
-        return self.ask("setup", settle_s + 180, settle_s=settle_s, swaps=self.swaps, pace_s=pace_s)
+    def setup(self, settle_s, pace_s=0.0, together=1):
+        return self.ask(
+            "setup", settle_s + 180, settle_s=settle_s, swaps=self.swaps, pace_s=pace_s, together=together
+        )
 
     def answer(self, timeout_s):
         end_time = time.monotonic() + timeout_s

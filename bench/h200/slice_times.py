@@ -96,7 +96,7 @@ def set_up(ctx, run, child):
     """One child at a time: neap plans from times that it measures."""
     ctx.say(f"  setting up {run.name}")
     try:
-        run.setup = child.setup(ctx.settle_s)
+        run.setup = child.setup(ctx.settle_s, together=8)
         run.report = child.ask("figures")
         if not run.setup["settled"]:
             ctx.say(f"  {run.name}: no settled plan after {run.setup['step']} steps")

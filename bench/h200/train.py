@@ -102,14 +102,15 @@ class Trainer:
         self.sync()
         return {"step": self.step}
 
-    def setup(self, settle_s=15, swaps=False, pace_s=0.0):
+    def setup(self, settle_s=15, swaps=False, pace_s=0.0, together=1):
         """Steps until neap's plan is followed and has settled, or the time is over. pace_s: a step takes that long at
-        least, so that planning ends within fewer steps."""
+        least, so that planning ends within fewer steps. together: so many are given before the host waits for them,
+        as a program does whose iterations neap is to measure."""
         self.open()
         end = target = None
         while True:
             begin = time.perf_counter()
-            self.run(1)
+            self.run(1 if self.step < WARMUP else together)
             self.sync()
             end = end or time.perf_counter() + settle_s  # the first step may compile for a minute
             stats = neap_stats.read()

@@ -30,6 +30,7 @@ typedef struct np_cuda_lane {
     uint64_t mark;                 /* of the last work given */
     uint64_t done;                 /* the highest mark that is known to be done */
     uint64_t waited[NP_N_STREAMS]; /* marks of the others that its later work follows */
+    uint64_t owed[NP_N_STREAMS];   /* those that it was told to wait for while there was no stream */
     uint64_t last_end_ns;          /* of the work whose times were filled in last */
     /* A ring of records whose events are not known to be done: marks ascending, above `done`. */
     np_cuda_record *records;

@@ -155,17 +155,45 @@ uint64_t np_cuda_end(np_device *device, np_stream stream)
     return lane->mark;
 }
 
-/* Another stream takes the lane's place: its work comes after all that was given to the lane before. The old one may be
- * about to go (NULL comes then): the end of its work is recorded while it is there. */
+/* Another stream takes the lane's place: its work comes after all that was given to the lane before, and after all that the
+ * lane was told to wait for. The old one may be about to go (NULL comes then): its end is recorded while it is there. An
+ * event at the end stands for waits, too; it counts as a piece of work that does nothing. */
+static neap_status end_stream(np_cuda *cuda, np_cuda_lane *lane)
+{
+    const np_cuda_record *record;
+    neap_status status;
+    lane->mark++;
+    status = np_cuda_records_find(cuda, lane, lane->mark, &record);
+    lane->mark -= status != NEAP_OK;
+    return status;
+}
+
 static neap_status follow_on(np_cuda *cuda, np_cuda_lane *lane, np_cu_stream stream)
 {
     const np_cuda_record *record;
     neap_status status = np_cuda_records_find(cuda, lane, lane->mark, &record);
-    if (status == NEAP_OK && stream) {
+    if (status == NEAP_OK) {
         status = np_cuda_judge(cuda, cuda->driver.stream_wait(stream, record->event, 0), "cuStreamWaitEvent",
                                NEAP_DEVICE_FULL);
     }
     return status;
+}
+
+static neap_status take_place(np_cuda *cuda, np_cuda_lane *lane, np_cu_stream stream)
+{
+    neap_status status = lane->stream ? end_stream(cuda, lane) : NEAP_OK;
+    if (status == NEAP_OK && stream && lane->mark > lane->done) {
+        status = follow_on(cuda, lane, stream);
+    }
+    if (status != NEAP_OK) {
+        return status;
+    }
+    lane->stream = stream;
+    lane->is_adopted = true;
+    for (np_stream i = 0; i < NP_N_STREAMS; i++) { /* what the old one was told to wait for, the new one was not */
+        lane->waited[i] = 0;
+    }
+    return NEAP_OK;
 }
 
 neap_status np_cuda_adopt(np_device *device, np_stream stream, void *native)
@@ -173,21 +201,16 @@ neap_status np_cuda_adopt(np_device *device, np_stream stream, void *native)
     np_cuda *cuda = cuda_of(device);
     np_cuda_lane *lane = lane_of(device, stream);
     np_cuda_visit visit;
-    neap_status status = np_cuda_enter(cuda, &visit);
-    if (status != NEAP_OK) {
+    neap_status status = lane->stream == native ? NEAP_OK : np_cuda_enter(cuda, &visit);
+    if (lane->stream == native || status != NEAP_OK) {
         return status;
     }
-    if (lane->stream != native && lane->mark > lane->done) {
-        status = follow_on(cuda, lane, native);
-    }
-    if (status == NEAP_OK && lane->stream != native) {
-        lane->stream = native;
-        lane->is_adopted = true;
-        for (np_stream i = 0; i < NP_N_STREAMS; i++) { /* what the old one was told to wait for, the new one was not */
-            lane->waited[i] = 0;
-        }
-    }
+    status = take_place(cuda, lane, native);
     np_cuda_leave(cuda, &visit);
+    for (np_stream i = 0; i < NP_N_STREAMS && status == NEAP_OK && native; i++) { /* told while there was no stream */
+        status = np_cuda_wait(device, stream, i, lane->owed[i]);
+        lane->owed[i] = status == NEAP_OK ? 0 : lane->owed[i];
+    }
     return status;
 }
 
@@ -251,6 +274,10 @@ neap_status np_cuda_wait(np_device *device, np_stream stream, np_stream other, u
     np_cuda_visit visit;
     neap_status status;
     if (stream == other || mark <= before->done || mark <= lane->waited[other]) {
+        return NEAP_OK;
+    }
+    if (!lane->stream) { /* the one that will be adopted waits */
+        lane->owed[other] = mark > lane->owed[other] ? mark : lane->owed[other];
         return NEAP_OK;
     }
     status = np_cuda_enter(cuda, &visit);
@@ -335,14 +362,12 @@ neap_status np_cuda_sync_all(np_cuda *cuda)
     neap_status status = NEAP_OK;
     for (np_stream i = 0; i < NP_N_STREAMS; i++) {
         np_cuda_lane *lane = &cuda->lanes[i];
-        if (lane->stream) {
-            neap_status synced = sync_lane(cuda, lane, lane->mark);
-            if (np_cuda_judge(cuda, cuda->driver.stream_sync(lane->stream), "cuStreamSynchronize",
-                              NEAP_DEVICE_FAILED) != NEAP_OK) {
-                synced = NEAP_DEVICE_FAILED;
-            }
-            status = status == NEAP_OK ? synced : status;
+        neap_status synced = sync_lane(cuda, lane, lane->mark); /* also of a stream that is gone */
+        if (lane->stream && np_cuda_judge(cuda, cuda->driver.stream_sync(lane->stream), "cuStreamSynchronize",
+                                          NEAP_DEVICE_FAILED) != NEAP_OK) {
+            synced = NEAP_DEVICE_FAILED;
         }
+        status = status == NEAP_OK ? synced : status;
     }
     return status;
 }

@@ -103,7 +103,7 @@ void np_hook_graph_destroy(np_hook_device *device, void *graph)
 void np_hook_capture_use(np_hook_device *device, neap_block *block)
 {
     if (!block->is_fixed && np_beneath_fix(device->manager, block, false) != NEAP_OK) {
-        np_hook_say("cuda:%d: a block that a graph names could not be fixed", device->ordinal);
+        np_hook_step_aside("a block that a graph names could not be kept on the device");
     }
 }
 

@@ -43,12 +43,12 @@ static bool is_equal(const np_hook_memory *event, const np_hook_kernel *kernel, 
 {
     size_t at = 0;
     for (uint32_t i = 0; i < kernel->n_parameters; i++) {
-        if (memcmp(event->bytes + at, parameters[i], kernel->sizes[i]) != 0) {
+        if (kernel->sizes[i] > event->n_bytes - at || memcmp(event->bytes + at, parameters[i], kernel->sizes[i]) != 0) {
             return false;
         }
         at += kernel->sizes[i];
     }
-    return true;
+    return at == event->n_bytes;
 }
 
 const np_hook_memory *np_hook_recall_find(np_hook_recall *recall, const void *plan, size_t n_events, size_t event,

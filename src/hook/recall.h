@@ -28,7 +28,7 @@ typedef struct np_hook_recall {
 void np_hook_recall_init(np_hook_recall *recall, const neap_memory *memory);
 void np_hook_recall_free(np_hook_recall *recall);
 
-/* Blocks that are not the plan's have come or gone. */
+/* Blocks that are not the plan's have come or gone, the plan was left, or handles may stand for other kernels. */
 void np_hook_recall_forget(np_hook_recall *recall);
 
 /* The launch at an event of a plan with so many: what is remembered of it, or NULL. */

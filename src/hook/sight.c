@@ -112,6 +112,7 @@ static bool recall_launch(np_hook_sight *s, const np_hook_kernel *kernel, void *
     const neap_device *m = device->manager;
     const np_hook_memory *found;
     if (m->state != NEAP_STATE_RUN) {
+        np_hook_recall_forget(&device->recall);
         return false;
     }
     found = np_hook_recall_find(&device->recall, m->pattern, m->pattern->program.events.n, planned_event(m), kernel,
@@ -356,6 +357,7 @@ void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool p
         break;
     case NP_CALL_UNLOAD:
         np_hook_kernels_forget(&device->kernels);
+        np_hook_recall_forget(&device->recall);
         break;
     case NP_CALL_EXPORT:
         block = np_hook_block_at(device, address);

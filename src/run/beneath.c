@@ -68,8 +68,10 @@ static neap_status move_out(neap_device *m, neap_block *block)
 
 neap_status np_beneath_fix(neap_device *m, neap_block *block, bool is_exported)
 {
+    bool was_fixed = block->is_fixed;
     neap_status status = NEAP_OK;
-    if (block->kind == NP_BLOCK_SMALL || (block->is_fixed && (block->is_exported || !is_exported))) {
+    if (block->kind == NP_BLOCK_SMALL ||
+        (block->is_fixed && (block->is_exported || !is_exported) && np_block_is_here(block))) {
         block->is_fixed = true;
         return NEAP_OK;
     }
@@ -88,6 +90,13 @@ neap_status np_beneath_fix(neap_device *m, neap_block *block, bool is_exported)
     if (status == NEAP_OK) {
         m->pin++;
         status = np_block_return(m, block);
+    }
+    if (status != NEAP_OK) { /* no room: it is as any other, and back to where it was if that can be */
+        block->is_fixed = was_fixed;
+        block->is_exported = false;
+        if (np_block_return(m, block) == NEAP_OK) {
+            np_recent_touch(m, block);
+        }
     }
     return status;
 }

@@ -11,9 +11,9 @@
 #if __has_include(<cupti.h>) && __has_include(<cuda.h>)
 #include <cupti.h>
 
-#define SAME_PLACE(field, real_field)                                                           \
-    do {                                                                                        \
-        ASSERT_EQ(offsetof(np_cupti_data, field), offsetof(CUpti_CallbackData, real_field));    \
+#define SAME_PLACE(field, real_field)                                                                  \
+    do {                                                                                               \
+        ASSERT_EQ(offsetof(np_cupti_data, field), offsetof(CUpti_CallbackData, real_field));           \
         ASSERT_EQ(sizeof(((np_cupti_data *)0)->field), sizeof(((CUpti_CallbackData *)0)->real_field)); \
     } while (0)
 

@@ -11,6 +11,13 @@ enum { PAGE = 4096 };
 
 np_hook np_the_hook; /* core.c's is left out */
 
+static const char *aside; /* why, or NULL */
+
+void np_hook_step_aside(const char *why)
+{
+    aside = why;
+}
+
 static np_cu_capture_status capture_status;
 
 static np_cu_result is_capturing(np_cu_stream stream, np_cu_capture_status *status)

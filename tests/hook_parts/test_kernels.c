@@ -142,8 +142,11 @@ static const np_hook_kernel *get_named(np_hook_kernels *kernels, const char *nam
 static void test_names(void **state)
 {
     static const char *const pinned[] = {
-        "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "prepare_grouped_gemm_data<float>", "void_getrf_pivot",
-        "nvshmemi_kernel", "trsm_batched",
+        "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+        "prepare_grouped_gemm_data<float>",
+        "void_getrf_pivot",
+        "nvshmemi_kernel",
+        "trsm_batched",
     };
     np_hook_kernels kernels;
     (void)state;

@@ -222,8 +222,8 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reuse),       cmocka_unit_test(test_large_sizes), cmocka_unit_test(test_freed_elsewhere),
-        cmocka_unit_test(test_full),        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_reuse), cmocka_unit_test(test_large_sizes), cmocka_unit_test(test_freed_elsewhere),
+        cmocka_unit_test(test_full),  cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

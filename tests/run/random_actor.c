@@ -322,7 +322,7 @@ static void run_iteration(actor *a, const loop *l)
         if (!skip) {
             actor_step(a, &s);
         }
-        if (a->settings->is_beneath && a->iteration >= a->n_quiet) {
+        if (a->settings->is_beneath && a->iteration >= a->n_quiet && a->iteration >= a->settings->beneath_from) {
             actor_disturb(a);
             actor_look_at_fixed(a);
         }
@@ -409,6 +409,9 @@ void actor_run(actor *a)
 {
     run_begin(a);
     for (a->iteration = 0; a->iteration < a->n_iterations && !actor_is_bad(a); a->iteration++) {
+        if (a->settings->is_beneath && a->iteration == a->settings->beneath_from) {
+            actor_go_beneath(a);
+        }
         run_iteration(a, choose_loop(a));
         if (!a->settings->learns_at_once) {
             wait_for_planner(a);

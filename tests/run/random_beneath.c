@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { MAX_TRIES = 400 };
+
 static bool chance(np_rng *rng, uint32_t per_mille)
 {
     return np_rng_below(rng, 1000) < per_mille;
@@ -23,6 +25,13 @@ uint32_t actor_blur_uses(actor *a, shadow_use *uses, uint32_t n)
         }
     }
     return n;
+}
+
+void actor_go_beneath(actor *a)
+{
+    (void)pthread_mutex_lock(&a->device->lock);
+    np_beneath_begin(a->device, a->settings->margin, a->settings->overhead);
+    (void)pthread_mutex_unlock(&a->device->lock);
 }
 
 /* ---- pages ---- */
@@ -65,13 +74,23 @@ static bool is_here(const neap_device *m, const neap_block *block)
 
 /* ---- home, and what stays ---- */
 
+/* As shadow.h does: what failed for a fault may not fail again. */
+static bool tries_again(actor *a, neap_status status, int *n_tries)
+{
+    return status != NEAP_OK && a->streams.retry && ++*n_tries < MAX_TRIES &&
+           a->streams.retry(a->streams.retry_user, status) == NEAP_OK;
+}
+
 static void go_home(actor *a)
 {
     neap_device *m = a->device;
     neap_status status;
+    int n_tries = 0;
     const neap_block *away = NULL;
     (void)pthread_mutex_lock(&m->lock);
-    status = np_beneath_home(m, "a test");
+    do {
+        status = np_beneath_home(m, "a test");
+    } while (tries_again(a, status, &n_tries));
     if (status == NEAP_OK && chance(&a->rng, 500)) {
         status = np_drain(m);
     }
@@ -93,6 +112,7 @@ static void fix(actor *a, const shadow_block *block)
     neap_device *m = a->device;
     bool is_exported = chance(&a->rng, 300);
     neap_status status;
+    int n_tries = 0;
     actor_fixed *fixed = NULL;
     for (uint32_t i = 0; i < a->n_fixed; i++) {
         fixed = a->fixed[i].block == block->block ? &a->fixed[i] : fixed;
@@ -102,7 +122,9 @@ static void fix(actor *a, const shadow_block *block)
     }
     actor_say(a, is_exported ? "export" : "fix", block->serial, 0);
     (void)pthread_mutex_lock(&m->lock);
-    status = np_beneath_fix(m, block->block, is_exported);
+    do {
+        status = np_beneath_fix(m, block->block, is_exported);
+    } while (tries_again(a, status, &n_tries));
     if (status == NEAP_OK) {
         is_exported = is_exported || (fixed && fixed->is_exported);
         fixed = fixed ? fixed : &a->fixed[a->n_fixed++];
@@ -129,12 +151,16 @@ void actor_disturb(actor *a)
 void actor_look_at_fixed(actor *a)
 {
     neap_device *m = a->device;
+    bool has_faults = a->settings->faults.calls || a->settings->memory_fails_at;
     (void)pthread_mutex_lock(&m->lock);
     for (uint32_t i = 0; i < a->n_fixed && !actor_is_bad(a); i++) {
         const actor_fixed *fixed = &a->fixed[i];
+        if (!is_here(m, fixed->block) && has_faults) {
+            continue; /* it could not be brought back: work that names it tries again */
+        }
         if (!is_here(m, fixed->block)) {
-            shadow_say(a->report, "iteration %u: block %u, of kind %d, is fixed, and away", a->iteration,
-                       fixed->serial, fixed->block->kind);
+            shadow_say(a->report, "iteration %u: block %u, of kind %d, is fixed, and away", a->iteration, fixed->serial,
+                       fixed->block->kind);
         } else if (fixed->is_exported && pages_of(m, fixed->block) != fixed->pages) {
             shadow_say(a->report, "iteration %u: block %u, of kind %d, is others' too, and has other pages",
                        a->iteration, fixed->serial, fixed->block->kind);

@@ -9,6 +9,9 @@
 /* Changes the uses of an exec that is about to be given; returns how many there are then. */
 uint32_t actor_blur_uses(actor *a, shadow_use *uses, uint32_t n);
 
+/* From here on neap is beneath the program. */
+void actor_go_beneath(actor *a);
+
 /* Between two steps: something, or nothing. */
 void actor_disturb(actor *a);
 

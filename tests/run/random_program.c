@@ -102,7 +102,8 @@ static neap_status open_device(program *p)
         return status;
     }
     p->device->learner.learns_at_once = s->learns_at_once;
-    if (s->is_beneath) {
+    p->device->margin = s->margin;
+    if (s->is_beneath && s->beneath_from == 0) {
         np_beneath_begin(p->device, s->margin, s->overhead);
     }
     return NEAP_OK;

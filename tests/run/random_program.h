@@ -31,6 +31,7 @@ typedef struct random_settings {
     bool is_beneath;          /* uses are what was seen, and there is more (random_beneath.h); */
     uint32_t margin;          /* see np_beneath_begin */
     double overhead;          /* the same */
+    uint32_t beneath_from;    /* iteration; plans from before it have swaps at once, without laps measured first */
     bool uses_cache;          /* it runs twice, and plans are kept from the first time to the second */
     faulty_plan faults;       /* calls 0: none */
     bool tries_again;         /* where a call fails with a fault, until it does not; otherwise it goes without */

@@ -12,8 +12,215 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "run/little_program.h"
 #include "run/random_program.h"
 #include "testing.h"
+
+/* ---- a small program ---- */
+
+/* On a plan with swaps, and beneath the program: as it is after some time. */
+static void start(little_program *p, double limit_share)
+{
+    little_options options = {.name = "sim:page=4KiB,memory=64MiB,streams=2,link=4GB/s",
+                              .device = {.limit_share = limit_share}};
+    little_start(p, &options);
+    (void)little_run_until_plan(p, 20);
+    np_beneath_begin(p->device, 0, 0);
+    little_laps(p, 2);
+    ASSERT_EQ(p->device->state, NEAP_STATE_RUN);
+    ASSERT_TRUE(limit_share <= 0 || p->device->pattern->program.swaps.n > 0);
+}
+
+/* A block that the plan has away at this moment, or NULL. */
+static shadow_block *find_away(little_program *p)
+{
+    const np_pattern *pattern = p->device->pattern;
+    for (size_t i = 0; i < pattern->program.swaps.n && p->device->state == NEAP_STATE_RUN; i++) {
+        const neap_block *block = pattern->actors[pattern->program.swaps.items[i].life].now[0];
+        for (uint32_t k = 0; k <= p->options.n_layers && pattern->is_out[i] && block; k++) {
+            if (p->acts[k].block == block) {
+                return &p->acts[k];
+            }
+            if (k < p->options.n_layers && p->weights[k].block == block) {
+                return &p->weights[k];
+            }
+        }
+    }
+    return NULL;
+}
+
+static void assert_all_here(const little_program *p)
+{
+    ASSERT_NE(p->device->state, NEAP_STATE_RUN);
+    for (const neap_block *block = p->device->live; block; block = block->next) {
+        ASSERT_TRUE(np_block_is_here(block));
+    }
+}
+
+/* ---- everything home ---- */
+
+static void go_home(little_program *p)
+{
+    if (find_away(p)) {
+        ASSERT_OK(np_beneath_home(p->device, "a test"));
+        assert_all_here(p);
+        p->after_event = NULL;
+    }
+}
+
+static void test_home(void **state)
+{
+    static little_program p;
+    (void)state;
+    start(&p, 0.6);
+    p.after_event = go_home;
+    little_laps(&p, 1);
+    ASSERT_TRUE(p.after_event == NULL); /* something was away */
+    ASSERT_EQ(p.device->stats.departures[NEAP_DEPARTURE_BLIND], 1);
+    little_laps(&p, 3);
+    ASSERT_EQ(p.device->state, NEAP_STATE_RUN); /* and the plan goes on at the next start */
+    little_end(&p);
+}
+
+/* What does not fit at once is said, and nothing is lost. */
+static void test_home_is_full(void **state)
+{
+    static little_program p;
+    little_options options = {.name = "sim:page=4KiB,memory=256KiB,link=4GB/s"};
+    shadow_block blocks[10];
+    bool is_away = false;
+    (void)state;
+    little_start(&p, &options);
+    np_beneath_begin(p.device, 0, 0);
+    for (int i = 0; i < 10; i++) {
+        little_malloc(&p, 8 * LITTLE_PAGE, &blocks[i]);
+    }
+    ASSERT_STATUS(NEAP_DEVICE_FULL, np_beneath_home(p.device, "a test"));
+    for (int i = 0; i < 10; i++) {
+        is_away |= !np_block_is_here(blocks[i].block);
+    }
+    ASSERT_TRUE(is_away);
+    for (int i = 0; i < 10; i++) {
+        little_free(&p, &blocks[i]);
+    }
+    little_end(&p);
+}
+
+/* ---- what stays ---- */
+
+static shadow_block *fixed;
+
+static void fix_away(little_program *p)
+{
+    shadow_block *away = find_away(p);
+    if (away) {
+        ASSERT_OK(np_beneath_fix(p->device, away->block, false));
+        ASSERT_NE(p->device->state, NEAP_STATE_RUN); /* the plan would have it away again */
+        ASSERT_TRUE(np_block_is_here(away->block));
+        fixed = away;
+        p->after_event = NULL;
+    }
+}
+
+/* A plan that takes a block away is left when the block is fixed, and not entered again while it lives. */
+static void test_fix_away(void **state)
+{
+    static little_program p;
+    (void)state;
+    start(&p, 0.6);
+    fixed = NULL;
+    p.after_event = fix_away;
+    little_laps(&p, 1);
+    ASSERT_TRUE(fixed != NULL);
+    little_laps(&p, 6);
+    little_end(&p);
+}
+
+static void check_weight(little_program *p)
+{
+    const np_pattern *pattern = p->device->pattern;
+    const neap_block *block = p->weights[0].block;
+    ASSERT_TRUE(np_block_is_here(block));
+    for (size_t i = 0; i < pattern->program.swaps.n && p->device->state == NEAP_STATE_RUN; i++) {
+        ASSERT_FALSE(pattern->program.swaps.items[i].life == block->life && pattern->is_out[i]);
+    }
+}
+
+/* A weight is fixed off the plan, as a capture does it: home first. No plan has it away from then on. */
+static void test_fix_off_plan(void **state)
+{
+    static little_program p;
+    (void)state;
+    start(&p, 0.5);
+    ASSERT_OK(np_beneath_home(p.device, "a test"));
+    ASSERT_OK(np_beneath_fix(p.device, p.weights[0].block, false));
+    p.after_event = check_weight;
+    little_laps(&p, 12);
+    p.after_event = NULL;
+    little_end(&p);
+}
+
+static uint32_t pages_then[64];
+
+static void check_pages(little_program *p)
+{
+    const np_view *view = &p->weights[1].block->view;
+    ASSERT_EQ(memcmp(view->numbers, pages_then, view->n_pages * sizeof *view->numbers), 0);
+    for (uint32_t i = 0; i < view->n_pages; i++) {
+        ASSERT_FALSE(np_pages_is_arena(&p->device->pages, view->numbers[i]));
+    }
+}
+
+/* An exported block's very pages stay, outside the arena. */
+static void test_export(void **state)
+{
+    static little_program p;
+    const np_view *view;
+    (void)state;
+    start(&p, 0.7);
+    ASSERT_OK(np_beneath_fix(p.device, p.weights[1].block, true));
+    view = &p.weights[1].block->view;
+    ASSERT_LE(view->n_pages, 64);
+    memcpy(pages_then, view->numbers, view->n_pages * sizeof *pages_then);
+    check_pages(&p);
+    p.after_event = check_pages;
+    little_laps(&p, 12);
+    p.after_event = NULL;
+    little_end(&p);
+}
+
+/* ---- uses that were not planned ---- */
+
+/* Of a block that is there: the plan goes on. */
+static void test_late_use(void **state)
+{
+    static little_program p;
+    (void)state;
+    start(&p, 0);
+    little_lap(&p, (little_twist){LITTLE_OTHER_BLOCK, 4});
+    ASSERT_EQ(p.device->state, NEAP_STATE_RUN);
+    ASSERT_EQ(p.device->stats.n_departures, 0);
+    little_lap(&p, (little_twist){LITTLE_OTHER_USES, 2}); /* fewer than planned */
+    ASSERT_EQ(p.device->stats.n_departures, 0);
+    little_end(&p);
+}
+
+/* Of one that is away: it is fetched, and a plan with that use is made. */
+static void test_absent_use(void **state)
+{
+    static little_program p;
+    uint64_t n_departures;
+    (void)state;
+    start(&p, 0.5);
+    for (uint32_t layer = 2; layer < p.options.n_layers; layer++) {
+        little_lap(&p, (little_twist){LITTLE_OTHER_BLOCK, layer});
+        little_laps(&p, 3);
+    }
+    n_departures = p.device->stats.departures[NEAP_DEPARTURE_ABSENT];
+    ASSERT_GE(n_departures, 1);
+    ASSERT_GE(little_count(&p, "were used while they were away"), 1);
+    little_end(&p);
+}
 
 /* ---- random programs ---- */
 
@@ -25,6 +232,7 @@ static random_settings beneath_settings(uint64_t seed)
     settings.is_plain = false;
     settings.is_loud = getenv("NEAP_RANDOM_LOUD") != NULL;
     settings.margin = np_rng_below(&rng, 10) < 7 ? 0 : (uint32_t)np_rng_below(&rng, 4);
+    settings.beneath_from = np_rng_below(&rng, 10) < 6 ? 5 + (uint32_t)np_rng_below(&rng, 4) : 0;
     if (np_rng_below(&rng, 10) == 0) {
         settings.limit_share = settings.limit_bytes_share = 0;
         settings.overhead = 0.5 * np_rng_unit(&rng);
@@ -73,25 +281,22 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 
 static void print_tally(const tally *t, uint64_t n)
 {
-    print_message("%llu programs: %llu on a plan, %llu with swaps, %llu departed, %llu resumed; %llu uses made up, %llu "
-                  "of them late; %llu times home; %llu faults\n",
-                  (unsigned long long)n, (unsigned long long)t->n_planned, (unsigned long long)t->n_swapped,
-                  (unsigned long long)t->n_departed, (unsigned long long)t->n_resumed,
-                  (unsigned long long)t->n_blurred, (unsigned long long)t->n_late, (unsigned long long)t->n_home,
-                  (unsigned long long)t->n_faults);
+    print_message(
+        "%llu programs: %llu on a plan, %llu with swaps, %llu departed, %llu resumed; %llu uses made up, %llu "
+        "of them late; %llu times home; %llu faults\n",
+        (unsigned long long)n, (unsigned long long)t->n_planned, (unsigned long long)t->n_swapped,
+        (unsigned long long)t->n_departed, (unsigned long long)t->n_resumed, (unsigned long long)t->n_blurred,
+        (unsigned long long)t->n_late, (unsigned long long)t->n_home, (unsigned long long)t->n_faults);
 }
 
 static void test_random_programs(void **state)
 {
     uint64_t first = number_from("NEAP_RANDOM_SEED", 1);
-    uint64_t n = number_from("NEAP_RANDOM_N", TEST_SANITIZED ? 300 : 2000);
+    uint64_t n = number_from("NEAP_RANDOM_N", TEST_SANITIZED ? 250 : 1000);
     tally t = {0};
     (void)state;
     for (uint64_t seed = first; seed < first + n; seed++) {
         random_settings settings = beneath_settings(seed);
-        if (getenv("NEAP_RANDOM_TELL")) {
-            (void)fprintf(stderr, "%llu\n", (unsigned long long)seed);
-        }
         run_one(&settings, &t);
     }
     print_tally(&t, n);
@@ -105,10 +310,75 @@ static void test_random_programs(void **state)
     }
 }
 
+/* ---- failures ---- */
+
+/* Calls of the device fail; the program tries again, or goes without. */
+static void test_faults(void **state)
+{
+    uint64_t n = number_from("NEAP_RANDOM_N", TEST_SANITIZED ? 60 : 300);
+    uint64_t first = number_from("NEAP_RANDOM_SEED", 1);
+    tally t = {0};
+    (void)state;
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        np_rng rng = np_rng_make(seed);
+        random_settings settings = beneath_settings(seed);
+        settings.learns_at_once = true;
+        settings.n_threads = 1;
+        settings.tries_again = np_rng_below(&rng, 2) == 0;
+        settings.faults = (faulty_plan){.calls = 1u << np_rng_below(&rng, FAULTY_N_CALLS),
+                                        .probability = np_rng_below(&rng, 2) ? 0.002 : 0.05 * np_rng_unit(&rng),
+                                        .seed = seed};
+        run_one(&settings, &t);
+    }
+    print_tally(&t, n);
+    if (n >= 60) {
+        ASSERT_GE(t.n_faults, n / 4);
+        ASSERT_GE(t.n_planned, n / 10);
+    }
+}
+
+static random_settings memory_settings(uint64_t seed)
+{
+    random_settings settings = beneath_settings(seed);
+    settings.n_threads = 1;
+    settings.memory_share = 0;
+    settings.learns_at_once = true;
+    settings.watches_memory = true;
+    settings.tries_again = true;
+    settings.is_valid_each_event = false;
+    return settings;
+}
+
+/* Each allocation of host memory in turn, of a program in which everything happens. */
+static void test_host_memory(void **state)
+{
+    uint64_t seed = 1;
+    random_settings settings = memory_settings(seed);
+    random_outcome outcome = {0};
+    tally t = {0};
+    size_t n_calls;
+    (void)state;
+    while (!(outcome.has_swapped && outcome.has_departed && outcome.n_home > 0 && outcome.n_late > 0 &&
+             outcome.n_memory_calls < 2500)) {
+        ASSERT_LT(seed, 500);
+        settings = memory_settings(seed++);
+        random_program_run(&settings, &outcome);
+    }
+    n_calls = outcome.n_memory_calls;
+    for (size_t n = 1; n <= n_calls; n += TEST_SANITIZED ? 1 + n / 8 : 1 + n / 200) {
+        settings.memory_fails_at = n;
+        run_one(&settings, &t);
+    }
+    ASSERT_GE(t.n_faults, 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_programs),
+        cmocka_unit_test(test_home),         cmocka_unit_test(test_home_is_full),    cmocka_unit_test(test_fix_away),
+        cmocka_unit_test(test_fix_off_plan), cmocka_unit_test(test_export),          cmocka_unit_test(test_late_use),
+        cmocka_unit_test(test_absent_use),   cmocka_unit_test(test_random_programs), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_host_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

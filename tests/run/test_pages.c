@@ -125,6 +125,15 @@ static void test_arena(void **state)
     np_pages_clear_arena(&s.pages);
     ASSERT_EQ(s.pages.n_arena_unused, 2);
     ASSERT_TRUE(np_pages_is_arena(&s.pages, a[2]));
+    np_pages_leave_arena(&s.pages, a[2]); /* nobody has data there: it goes at once */
+    ASSERT_FALSE(np_pages_is_arena(&s.pages, a[2]));
+    ASSERT_EQ(s.pages.n_held, 1);
+    ASSERT_EQ(s.pages.n_arena, 1);
+    ASSERT_EQ(s.pages.n_arena_unused, 1);
+    ASSERT_TRUE(np_pages_is_valid(&s.pages));
+    ASSERT_OK(np_pages_take(&s.pages, 2, a)); /* and can be taken by anybody */
+    ASSERT_EQ(s.pages.n_held, 3);
+    np_pages_unuse(&s.pages, a, 2);
     close_scene(&s);
 }
 

@@ -498,9 +498,17 @@ static void test_is_valid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),     cmocka_unit_test(test_large_pages), cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_freed_elsewhere), cmocka_unit_test(test_freed_by_idle_stream), cmocka_unit_test(test_without_stream), cmocka_unit_test(test_wait_fails), cmocka_unit_test(test_random),
-        cmocka_unit_test(test_host_memory), cmocka_unit_test(test_full),        cmocka_unit_test(test_is_valid),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_large_pages),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_freed_elsewhere),
+        cmocka_unit_test(test_freed_by_idle_stream),
+        cmocka_unit_test(test_without_stream),
+        cmocka_unit_test(test_wait_fails),
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_is_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

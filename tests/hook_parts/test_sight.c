@@ -1,0 +1,552 @@
+/* One call seen: which blocks it uses, and what comes of it before and after. Calls are made up, with the arguments that CUPTI
+ * would give; the device is the simulated one, told of the work as the cuda one is. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hook/core.h"
+#include "testing.h"
+
+enum { PAGE = 4096, N_STREAMS = 2, MOST_PARAMETERS = 4 };
+
+/* ---- doubles ---- */
+
+np_hook np_the_hook; /* core.c and its like are left out */
+static const char *stepped_aside;
+
+void np_hook_step_aside(const char *why)
+{
+    stepped_aside = why;
+}
+
+neap_status np_hook_lane(np_hook_device *device, void *stream, np_stream *lane)
+{
+    (void)device;
+    *lane = (np_stream)((uintptr_t)stream % N_STREAMS);
+    return NEAP_OK;
+}
+
+/* Kernels are told by their numbers: parameters of 8 bytes each but the last, which has 24; the unknown one by an error. */
+static const uintptr_t unknown_kernel = 0x500;
+
+static np_cu_result kernel_parameter(np_cu_kernel kernel, size_t index, size_t *offset, size_t *bytes)
+{
+    if ((uintptr_t)kernel == unknown_kernel) {
+        return NP_CU_UNKNOWN;
+    }
+    *offset = 8 * index;
+    *bytes = index + 1 == MOST_PARAMETERS ? 24 : 8;
+    return index < MOST_PARAMETERS ? NP_CU_SUCCESS : NP_CU_INVALID_VALUE;
+}
+
+static np_cu_capture_status capture_status;
+
+static np_cu_result is_capturing(np_cu_stream stream, np_cu_capture_status *status)
+{
+    (void)stream;
+    *status = capture_status;
+    return NP_CU_SUCCESS;
+}
+
+/* ---- the device ---- */
+
+static np_device_interface api;
+static uint32_t n_begun;
+static uint32_t n_asked; /* whether work is done: on cuda, an event between two kernels */
+static bool (*real_is_done)(const np_device *device, np_stream stream, uint64_t mark);
+
+static void note_begin(np_device *device, np_stream stream, np_times *times)
+{
+    (void)device;
+    (void)stream;
+    if (times) {
+        *times = (np_times){1, 1};
+    }
+    n_begun++;
+}
+
+static uint64_t note_end(np_device *device, np_stream stream)
+{
+    np_task task = {.duration_ns = 20000};
+    uint64_t mark = 0;
+    ASSERT_OK(device->api->launch(device, stream, &task, &mark));
+    return mark;
+}
+
+static np_stream left_lane; /* whose stream is about to go */
+
+static neap_status note_adopt(np_device *device, np_stream stream, void *native)
+{
+    (void)device;
+    left_lane = native ? left_lane : stream;
+    return NEAP_OK;
+}
+
+static bool note_is_done(const np_device *device, np_stream stream, uint64_t mark)
+{
+    n_asked++;
+    return real_is_done(device, stream, mark);
+}
+
+typedef struct scene {
+    np_device *raw;
+    np_hook_device device;
+} scene;
+
+static void open_scene(scene *s, uint64_t limit)
+{
+    neap_device_options options = {.limit = limit, .min_block = PAGE, .plan_seconds = 0.05, .refinements = UINT32_MAX};
+    memset(s, 0, sizeof *s);
+    np_the_hook.driver.kernel_parameter = kernel_parameter;
+    np_the_hook.driver.stream_is_capturing = is_capturing;
+    capture_status = NP_CU_CAPTURE_NONE;
+    stepped_aside = NULL;
+    ASSERT_OK(np_device_open("sim:page=4096,memory=4MiB,streams=2,link=4GB/s", NULL, NULL, &s->raw));
+    api = *s->raw->api;
+    real_is_done = api.is_done;
+    api.begin = note_begin;
+    api.end = note_end;
+    api.adopt = note_adopt;
+    api.is_done = note_is_done;
+    s->raw->api = &api;
+    ASSERT_OK(np_manager_open(s->raw, &options, NULL, &s->device.manager));
+    s->device.manager->learner.learns_at_once = true;
+    np_beneath_begin(s->device.manager, 0, 0);
+    np_hook_index_init(&s->device.index, &np_memory_default);
+    np_hook_kernels_init(&s->device.kernels, &np_memory_default);
+    np_hook_recall_init(&s->device.recall, &np_memory_default);
+}
+
+static void close_scene(scene *s)
+{
+    ASSERT_TRUE(np_manager_is_valid(s->device.manager));
+    ASSERT_TRUE(np_hook_kernels_is_valid(&s->device.kernels));
+    np_array_free(s->device.manager->memory, &s->device.uses);
+    np_array_free(s->device.manager->memory, &s->device.graphs);
+    np_array_free(s->device.manager->memory, &s->device.kept);
+    np_hook_index_free(&s->device.index);
+    np_hook_kernels_forget(&s->device.kernels);
+    np_hook_recall_free(&s->device.recall);
+    neap_close(s->device.manager);
+}
+
+static neap_block *make(scene *s, uint64_t bytes)
+{
+    np_hook_entry entry = {0};
+    ASSERT_OK(np_malloc_locked(s->device.manager, bytes, &entry.block));
+    entry.begin = entry.block->address;
+    entry.end = entry.begin + bytes;
+    ASSERT_OK(np_hook_index_add(&s->device.index, &entry));
+    return entry.block;
+}
+
+static void drop(scene *s, neap_block *block)
+{
+    np_hook_entry entry;
+    ASSERT_TRUE(np_hook_index_remove(&s->device.index, block->address, &entry));
+    ASSERT_OK(np_free_locked(s->device.manager, block));
+}
+
+/* ---- calls ---- */
+
+static void call_before(scene *s, const char *name, const void *parameters, const char *symbol)
+{
+    bool per_thread;
+    const np_hook_call *call = np_hook_call_find(name, &per_thread);
+    np_cupti_data data = {.function_name = name, .parameters = parameters, .symbol_name = symbol};
+    ASSERT_TRUE(call != NULL);
+    np_hook_see_before(&s->device, call, per_thread, &data);
+}
+
+static void call_after(scene *s, const char *name, const void *parameters)
+{
+    bool per_thread;
+    int result = 0;
+    const np_hook_call *call = np_hook_call_find(name, &per_thread);
+    np_cupti_data data = {.site = 1, .function_name = name, .parameters = parameters, .result = &result};
+    np_hook_see_after(&s->device, call, &data);
+}
+
+static void call_whole(scene *s, const char *name, const void *parameters)
+{
+    call_before(s, name, parameters, NULL);
+    call_after(s, name, parameters);
+}
+
+/* cuLaunchKernel's arguments, and room for its parameters. */
+typedef struct launch {
+    struct {
+        void *function;
+        unsigned int numbers[8];
+        void *stream;
+        void **parameters;
+        void **extra;
+    } arguments;
+    void *pointers[MOST_PARAMETERS];
+    uint64_t words[MOST_PARAMETERS + 2];
+} launch;
+
+static void make_launch(launch *l, uintptr_t kernel)
+{
+    memset(l, 0, sizeof *l);
+    l->arguments.function = (void *)kernel;
+    l->arguments.parameters = l->pointers;
+    for (int i = 0; i < MOST_PARAMETERS; i++) {
+        l->pointers[i] = &l->words[i];
+    }
+}
+
+static void give(scene *s, launch *l, const char *symbol)
+{
+    call_before(s, "cuLaunchKernel", &l->arguments, symbol);
+    call_after(s, "cuLaunchKernel", &l->arguments);
+}
+
+static uint64_t word_of(const neap_block *block, uint64_t offset)
+{
+    return (uint64_t)(uintptr_t)block->address + offset;
+}
+
+static bool uses(const scene *s, const neap_block *block, neap_access_kind kind)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s->device.uses.n; i++) {
+        n += s->device.uses.items[i].block == block && s->device.uses.items[i].kind == kind;
+        ASSERT_LE(n, 1);
+    }
+    return n == 1;
+}
+
+/* ---- launches ---- */
+
+static void test_parameters(void **state)
+{
+    scene s;
+    launch l;
+    neap_block *a;
+    neap_block *b;
+    (void)state;
+    open_scene(&s, 0);
+    a = make(&s, 3 * PAGE);
+    b = make(&s, 2 * PAGE);
+    make_launch(&l, 0x100);
+    l.words[0] = word_of(a, 0);
+    l.words[1] = word_of(a, 5000); /* the same one again */
+    l.words[4] = word_of(b, 2 * PAGE - 1);
+    l.words[5] = word_of(b, 2 * PAGE); /* behind its end */
+    give(&s, &l, "gemm");
+    ASSERT_EQ(s.device.uses.n, 2);
+    ASSERT_TRUE(uses(&s, a, NEAP_ACCESS_UNKNOWN));
+    ASSERT_TRUE(uses(&s, b, NEAP_ACCESS_UNKNOWN));
+    ASSERT_EQ(s.device.facts.n_unknown, 0);
+    ASSERT_EQ(s.device.facts.n_launches, 1);
+    close_scene(&s);
+}
+
+/* Parameters in one buffer. */
+static void test_buffer(void **state)
+{
+    scene s;
+    launch l;
+    neap_block *a;
+    size_t bytes = sizeof l.words;
+    (void)state;
+    open_scene(&s, 0);
+    a = make(&s, 3 * PAGE);
+    make_launch(&l, unknown_kernel);
+    void *extra[] = {(void *)1, l.words, (void *)2, &bytes, NULL};
+    l.arguments.parameters = NULL;
+    l.arguments.extra = extra;
+    l.words[5] = word_of(a, 8);
+    give(&s, &l, "gemm");
+    ASSERT_TRUE(uses(&s, a, NEAP_ACCESS_UNKNOWN));
+    ASSERT_EQ(s.device.facts.n_unknown, 0);
+    close_scene(&s);
+}
+
+static void fill_away(scene *s, neap_block **blocks)
+{
+    launch l;
+    for (int i = 0; i < 3; i++) {
+        blocks[i] = make(s, 3 * PAGE);
+        make_launch(&l, 0x100);
+        l.words[0] = word_of(blocks[i], 0);
+        give(s, &l, "fill");
+    }
+    ASSERT_FALSE(np_block_is_here(blocks[0]));
+}
+
+/* A kernel of which nothing is known, and calls that are not: everything is home before them, and all work done. */
+static void test_blind(void **state)
+{
+    uint64_t nothing[16] = {0};
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        scene s;
+        launch l;
+        neap_block *blocks[3];
+        open_scene(&s, 7 * PAGE);
+        fill_away(&s, blocks);
+        if (i == 0) {
+            make_launch(&l, unknown_kernel);
+            call_before(&s, "cuLaunchKernel", &l.arguments, "stranger");
+        } else {
+            call_before(&s, i == 1 ? "cuNobodyKnows" : "cuGraphLaunch", nothing, NULL);
+        }
+        ASSERT_EQ(s.device.facts.n_unknown, 1);
+        for (int k = 0; k < 3; k++) {
+            ASSERT_TRUE(np_block_is_here(blocks[k]));
+        }
+        for (np_stream k = 0; k < N_STREAMS; k++) {
+            ASSERT_TRUE(real_is_done(s.raw, k, s.raw->api->mark(s.raw, k)));
+        }
+        call_after(&s,
+                   i == 0   ? "cuLaunchKernel"
+                   : i == 1 ? "cuNobodyKnows"
+                            : "cuGraphLaunch",
+                   i == 0 ? (const void *)&l.arguments : nothing);
+        close_scene(&s);
+    }
+}
+
+/* The default stream of a thread is one that others cannot name. */
+static void test_thread_stream(void **state)
+{
+    scene s;
+    launch l;
+    (void)state;
+    open_scene(&s, 0);
+    make_launch(&l, 0x100);
+    call_before(&s, "cuLaunchKernel_ptsz", &l.arguments, "gemm");
+    ASSERT_EQ(s.device.facts.n_unknown, 1);
+    call_after(&s, "cuLaunchKernel_ptsz", &l.arguments);
+    l.arguments.stream = (void *)0x40;
+    call_before(&s, "cuLaunchKernel_ptsz", &l.arguments, "gemm");
+    ASSERT_EQ(s.device.facts.n_unknown, 1); /* a stream of its own is as good as any */
+    call_after(&s, "cuLaunchKernel_ptsz", &l.arguments);
+    close_scene(&s);
+}
+
+/* Kernels that pass addresses on; tables of addresses that are copied in. */
+static void test_fixing(void **state)
+{
+    scene s;
+    launch l;
+    neap_block *a;
+    neap_block *b;
+    neap_block *c;
+    (void)state;
+    open_scene(&s, 0);
+    a = make(&s, 3 * PAGE);
+    b = make(&s, 3 * PAGE);
+    c = make(&s, 3 * PAGE);
+    make_launch(&l, 0x100);
+    l.words[0] = word_of(a, 0);
+    give(&s, &l, "ncclDevKernel_AllReduce");
+    ASSERT_TRUE(a->is_fixed && !b->is_fixed);
+    uint64_t table[4] = {7, word_of(b, 100), 0, 0};
+    struct {
+        uint64_t to;
+        const void *from;
+        size_t bytes;
+        void *stream;
+    } copy = {word_of(c, 0), table, sizeof table, NULL};
+    call_whole(&s, "cuMemcpyHtoDAsync_v2", &copy);
+    ASSERT_TRUE(b->is_fixed && !c->is_fixed);
+    close_scene(&s);
+}
+
+/* ---- copies ---- */
+
+static void test_copies(void **state)
+{
+    scene s;
+    neap_block *a;
+    neap_block *b;
+    (void)state;
+    open_scene(&s, 0);
+    a = make(&s, 2 * PAGE);
+    b = make(&s, 2 * PAGE);
+    struct {
+        uint64_t to;
+        uint64_t from;
+        size_t bytes;
+        void *stream;
+    } copy = {word_of(a, 0), word_of(b, 0), 2 * PAGE, NULL};
+    call_whole(&s, "cuMemcpyDtoDAsync_v2", &copy);
+    ASSERT_TRUE(uses(&s, a, NEAP_ACCESS_WRITE) && uses(&s, b, NEAP_ACCESS_READ));
+    copy.bytes--; /* one byte is kept */
+    call_whole(&s, "cuMemcpyDtoDAsync_v2", &copy);
+    ASSERT_TRUE(uses(&s, a, NEAP_ACCESS_UNKNOWN));
+    copy.from = word_of(a, PAGE);
+    copy.bytes = PAGE;
+    call_whole(&s, "cuMemcpyDtoDAsync_v2", &copy);
+    ASSERT_TRUE(s.device.uses.n == 1 && uses(&s, a, NEAP_ACCESS_UNKNOWN)); /* within one block */
+    struct {
+        uint64_t to;
+        unsigned char value;
+        size_t n;
+        void *stream;
+    } set = {word_of(b, 0), 0, 2 * PAGE, NULL};
+    call_whole(&s, "cuMemsetD8Async", &set);
+    ASSERT_TRUE(uses(&s, b, NEAP_ACCESS_WRITE));
+    call_whole(&s, "cuMemsetD32Async", &set); /* how many bytes that is, is not looked at */
+    ASSERT_TRUE(uses(&s, b, NEAP_ACCESS_UNKNOWN));
+    uint64_t described[25] = {0};
+    const void *pointer = described;
+    described[15] = word_of(a, 1);
+    described[3] = word_of(b, 1);
+    call_whole(&s, "cuMemcpy2DUnaligned_v2", &pointer);
+    ASSERT_TRUE(uses(&s, a, NEAP_ACCESS_UNKNOWN) && uses(&s, b, NEAP_ACCESS_UNKNOWN));
+    close_scene(&s);
+}
+
+/* ---- others ---- */
+
+static void test_others_hold(void **state)
+{
+    scene s;
+    neap_block *a;
+    char handle[64];
+    (void)state;
+    open_scene(&s, 0);
+    a = make(&s, 2 * PAGE);
+    struct {
+        void *handle;
+        uint64_t address;
+    } export = {handle, word_of(a, 0)};
+    call_whole(&s, "cuIpcGetMemHandle", &export);
+    ASSERT_TRUE(a->is_fixed && a->is_exported && np_block_is_here(a));
+    ASSERT_TRUE(stepped_aside == NULL);
+    call_whole(&s, "cuCtxEnablePeerAccess", &export);
+    ASSERT_TRUE(stepped_aside != NULL);
+    close_scene(&s);
+}
+
+/* Captured work is not given, and what it names stays. */
+static void test_captured(void **state)
+{
+    scene s;
+    launch l;
+    neap_block *a;
+    uint64_t n_events;
+    void *stream = (void *)0x40;
+    (void)state;
+    open_scene(&s, 0);
+    a = make(&s, 2 * PAGE);
+    call_whole(&s, "cuStreamBeginCapture_v2", &stream);
+    capture_status = NP_CU_CAPTURE_ACTIVE;
+    n_begun = 0;
+    n_events = s.device.manager->stats.n_events;
+    make_launch(&l, 0x100);
+    l.words[0] = word_of(a, 0);
+    l.arguments.stream = stream;
+    give(&s, &l, "gemm");
+    ASSERT_TRUE(a->is_fixed);
+    ASSERT_EQ(n_begun, 0);
+    ASSERT_EQ(s.device.manager->stats.n_events, n_events);
+    close_scene(&s);
+}
+
+/* A module is unloaded: what is known of kernels is not true any more. */
+static void test_unload(void **state)
+{
+    scene s;
+    launch l;
+    void *module = &s;
+    (void)state;
+    open_scene(&s, 0);
+    make_launch(&l, 0x100);
+    give(&s, &l, "gemm");
+    ASSERT_EQ(s.device.kernels.n, 1);
+    call_whole(&s, "cuModuleUnload", &module);
+    ASSERT_EQ(s.device.kernels.n, 0);
+    close_scene(&s);
+}
+
+/* A stream goes: the end of its work is recorded while it is there, and its lane is free. */
+static void test_stream_destroy(void **state)
+{
+    scene s;
+    void *stream = (void *)0x40;
+    (void)state;
+    open_scene(&s, 0);
+    s.device.streams[3] = stream;
+    s.device.streams[4] = (void *)0x50;
+    left_lane = NP_MAX_STREAMS;
+    call_whole(&s, "cuStreamDestroy_v2", &stream);
+    ASSERT_EQ(left_lane, 3);
+    ASSERT_TRUE(s.device.streams[3] == NULL);
+    ASSERT_TRUE(s.device.streams[4] == (void *)0x50);
+    close_scene(&s);
+}
+
+/* ---- programmatic launches ---- */
+
+/* CUlaunchConfig, and one attribute of it. */
+typedef struct config {
+    unsigned int numbers[7];
+    unsigned int gap;
+    void *stream;
+    const void *attributes;
+    unsigned int n_attributes;
+} config;
+
+static void launch_ex(scene *s, launch *l, bool is_programmatic)
+{
+    uint64_t attribute[9] = {0};
+    uint32_t id = 6;
+    uint32_t value = is_programmatic;
+    config c = {.attributes = attribute, .n_attributes = 1};
+    struct {
+        const config *config;
+        void *function;
+        void **parameters;
+        void **extra;
+    } arguments = {&c, l->arguments.function, l->pointers, NULL};
+    memcpy(attribute, &id, sizeof id);
+    memcpy(&attribute[1], &value, sizeof value);
+    n_asked = 0;
+    call_before(s, "cuLaunchKernelEx", &arguments, "ex");
+    is_programmatic = n_asked > 0;
+    call_after(s, "cuLaunchKernelEx", &arguments);
+    n_asked = is_programmatic;
+}
+
+/* On the plan, bytes are used again in the order of a stream: before a launch that may begin before the one in front of it
+ * has ended there is an event; before others there is none. */
+static void test_programmatic(void **state)
+{
+    scene s;
+    neap_block *weight;
+    uint32_t n_on_plan = 0;
+    (void)state;
+    open_scene(&s, 0);
+    weight = make(&s, 2 * PAGE);
+    for (int lap = 0; lap < 30 && n_on_plan < 3; lap++) {
+        neap_block *block = make(&s, 3 * PAGE);
+        launch l;
+        make_launch(&l, 0x100);
+        l.words[0] = word_of(block, 0);
+        l.words[1] = word_of(weight, 0);
+        give(&s, &l, "first");
+        launch_ex(&s, &l, lap % 2 == 0);
+        if (s.device.manager->state == NEAP_STATE_RUN) {
+            ASSERT_EQ(n_asked > 0, lap % 2 == 0);
+            n_on_plan++;
+        }
+        drop(&s, block);
+    }
+    ASSERT_EQ(n_on_plan, 3);
+    close_scene(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parameters),    cmocka_unit_test(test_buffer),         cmocka_unit_test(test_blind),
+        cmocka_unit_test(test_thread_stream), cmocka_unit_test(test_fixing),         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_others_hold),   cmocka_unit_test(test_captured),       cmocka_unit_test(test_unload),
+        cmocka_unit_test(test_programmatic),  cmocka_unit_test(test_stream_destroy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
