@@ -23,7 +23,7 @@ typedef struct run_args {
     uint64_t margin;
     unsigned log;
     bool tell_limit;
-    bool live;
+    bool no_live;
     bool quiet;
 } run_args;
 
@@ -108,7 +108,7 @@ static bool set_all(const run_args *args, const char *library)
     return run_set_library(library, "run", args->quiet) && set_limit(args) && set_report(args) &&
            (!args->record || run_set_path("NEAP_RECORD", args->record)) &&
            (!args->plan_cache || run_set_path("NEAP_PLAN_CACHE", args->plan_cache)) &&
-           (!args->tell_limit || run_set("NEAP_TELL_LIMIT", "1")) && (!args->live || run_set("NEAP_LIVE", "1")) &&
+           (!args->tell_limit || run_set("NEAP_TELL_LIMIT", "1")) && (args->no_live || args->quiet || run_set("NEAP_LIVE", "1")) &&
            (log == NO_LEVEL || run_set("NEAP_LOG", log_levels[log])) &&
            set_number("NEAP_MIN_BLOCK", args->min_block > 0, args->min_block) &&
            set_number("NEAP_MARGIN", args->margin != NO_MARGIN, args->margin) &&
@@ -156,7 +156,7 @@ static const option run_options[] = {
                .help = "launches that a block stays after its last use, and is back before the next"),
     RUN_OPTION("log", OPTION_CHOICE, log, .value = "none|warn|info|debug", .choices = log_levels,
                .help = "what is said while the program runs; warn unless given"),
-    RUN_OPTION("live", OPTION_FLAG, live, .help = "keep a line about it on the terminal, updated in place"),
+    RUN_OPTION("no-live", OPTION_FLAG, no_live, .help = "no line on the terminal that tells how it goes"),
     RUN_OPTION("quiet", OPTION_FLAG, quiet, .help = "say nothing at all, unless --report or --log is given"),
     {.name = "json",
      .kind = OPTION_FLAG,

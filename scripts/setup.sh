@@ -40,11 +40,34 @@ look() {
     need python3-venv has_venv
 }
 
+# Some tests skip themselves without these: they are installed where that can be, and not asked for.
+look_for_extras() {
+    missing=
+    [ "$goal" = test ] || return
+    need chromium has_program chromium
+    need zsh has_program zsh
+    need fish has_program fish
+    need groff-base has_program groff
+}
+
+can_install() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
+
+install_extras() {
+    look_for_extras
+    if [ -n "$missing" ] && can_install; then
+        echo "setup: installing$missing, for tests that do without them too"
+        for package in $missing; do
+            DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$package" >/dev/null 2>&1
+        done
+    fi
+    exit 0
+}
+
 look
-[ -z "$missing" ] && exit 0
+[ -z "$missing" ] && install_extras
 
 # shellcheck disable=SC2086  # $missing is a list of words
-if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+if can_install; then
     echo "setup: installing$missing"
     export DEBIAN_FRONTEND=noninteractive
     log=$(mktemp)
@@ -53,7 +76,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
         tail -n 20 "$log" >&2
     rm -f "$log"
     look
-    [ -z "$missing" ] && exit 0
+    [ -z "$missing" ] && install_extras
 fi
 {
     echo "setup: missing:$missing"

@@ -51,7 +51,7 @@ fails conf-long 2 'is too long' env PYTORCH_ALLOC_CONF="x:$(printf '%05000d' 0)"
 
 # ---- options
 show run --limit 8GiB --report r.json --record=t.gz --tell-limit --plan-cache /p --min-block 64KiB --margin 3 \
-    --log debug --live --json
+    --log debug --json
 is limit "$(value NEAP_LIMIT)" 8589934592
 is report "$(value NEAP_REPORT)" "$work/r.json"
 is record "$(value NEAP_RECORD)" "$work/t.gz"
