@@ -18,6 +18,7 @@ void np_host_free(np_host *host)
     host->held_bytes = 0;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): it is written through the slots */
 neap_status np_host_add(np_host *host, char *memory, uint64_t bytes)
 {
     np_host_chunk chunk = {.host = memory, .bytes = bytes, .begin = host->heap.held};

@@ -20,7 +20,7 @@ is mode "$(value NEAP_HOOK)" run
 is backend "$(value PYTORCH_CUDA_ALLOC_CONF)" backend:cudaMallocAsync
 is backend-new-name "$(value PYTORCH_ALLOC_CONF)" backend:cudaMallocAsync
 is nothing-else "$(cut -d= -f1 shown | tr '\n' ' ')" \
-    "CUDA_INJECTION64_PATH LD_PRELOAD NEAP_HOOK NEAP_PID PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF "
+    "CUDA_INJECTION64_PATH LD_PRELOAD NEAP_HOOK NEAP_LIVE NEAP_PID PYTORCH_ALLOC_CONF PYTORCH_CUDA_ALLOC_CONF "
 is nothing-said "$(cat said)" ""
 is process "$(neap run sh -c 'test "$NEAP_PID" = $$ && echo same')" same
 
