@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "device/standin_device.h"
 #include "run/random_actor.h"
 #include "testing.h"
 
@@ -82,13 +83,19 @@ static neap_status open_device(program *p)
     char name[120];
     neap_status status;
     memory_bytes = memory_bytes > 16 * s->page_bytes ? memory_bytes : 16 * s->page_bytes;
-    (void)snprintf(name, sizeof name, "%s:page=%llu,memory=%llu,streams=%u,link=%s", s->is_sim ? "sim" : "cpu",
+    (void)snprintf(name, sizeof name, "%s:page=%llu,memory=%llu,streams=%u,link=%s",
+                   s->is_cuda  ? "cuda"
+                   : s->is_sim ? "sim"
+                               : "cpu",
                    (unsigned long long)s->page_bytes, (unsigned long long)memory_bytes, s->n_streams,
                    s->is_sim ? "4GB/s" : "50GB/s");
     if (s->is_loud) {
         (void)fprintf(stderr, "%s limit %llu share %g\n", name, (unsigned long long)options.limit, s->limit_share);
     }
     status = np_device_open(name, s->watches_memory ? &p->memory.hook : NULL, &error, &p->raw);
+    if (status == NEAP_OK && s->is_cuda) {
+        p->raw = standin_wrap(p->raw);
+    }
     if (status == NEAP_OK && s->faults.calls) {
         p->raw = p->faulty = faulty_wrap(p->raw);
     }
