@@ -33,6 +33,9 @@ running() { # what neap costs programs that run on it
     echo
     "$build/bench/bench_exec" --csv "$work/new/device.csv" || failed=1
     echo
+    echo "launches of a program that neap runs beneath: below 500 ns"
+    "$build/bench/bench_hook" --csv "$work/new/device.csv" || failed=1
+    echo
     echo "running recordings on the simulated device: 1 % of an iteration between forecast and clock at most"
     "$build/bench/bench_replay" --csv "$work/new/device.csv" tests/data/traces/*.neap.gz || failed=1
     echo
