@@ -347,7 +347,8 @@ static bool exec_matches(neap_device *m, const np_program_event *event, uint64_t
         return false;
     }
     *why = NEAP_DEPARTURE_STREAM;
-    if (event->stream != work->stream) {
+    given->is_elsewhere = event->stream != work->stream;
+    if (given->is_elsewhere && !m->is_beneath) {
         return false;
     }
     return m->is_beneath ? np_seen_match(m, event, given, why) : uses_match(m, event, given->uses, given->n_uses, why);
@@ -384,6 +385,9 @@ neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool 
     if (status == NEAP_OK) {
         status = wait_beside(m, given);
     }
+    if (status == NEAP_OK && given->is_elsewhere) {
+        status = np_seen_wait_all(m, given->work->stream);
+    }
     if (status != NEAP_OK) {
         np_leave(m, NEAP_DEPARTURE_FAILED, given->work->name);
         return NEAP_OK;
@@ -399,6 +403,9 @@ void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)
 {
     np_pattern *pattern = m->pattern;
     const np_program_event *event = &pattern->program.events.items[m->cursor];
+    if (given->is_elsewhere) {
+        mark = np_seen_bring_back(m, event->stream, given->work->stream, mark);
+    }
     pattern->exec_marks[event->subject] = mark;
     if (event->subject == 0) {
         pattern->lap_marks[pattern->n_laps % NP_LAPS] = mark;

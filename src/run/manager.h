@@ -45,9 +45,10 @@ typedef struct np_given {
     const neap_work *work;
     const neap_use *uses;
     size_t n_uses;
-    np_times *times; /* NULL, or to be filled in */
-    bool is_planned; /* it is the plan's next exec */
-    bool is_late;    /* and uses more than was planned */
+    np_times *times;   /* NULL, or to be filled in */
+    bool is_planned;   /* it is the plan's next exec */
+    bool is_late;      /* and uses more than was planned, */
+    bool is_elsewhere; /* or is on another stream */
 } np_given;
 
 struct neap_device {
@@ -275,6 +276,11 @@ void np_seen_note(neap_device *m, const np_program_event *event, const np_given 
 void np_seen_promote(neap_device *m, uint32_t life); /* nobody in particular waits for its late use: all do */
 neap_status np_seen_wait_late(neap_device *m, np_stream stream);
 void np_seen_forget(neap_device *m); /* late uses that are done */
+
+/* Work on another stream than planned comes after all that was given so far, and before all that follows it on its planned
+ * stream: frameworks take streams from a pool in turn. What stands for it there: a mark. */
+neap_status np_seen_wait_all(neap_device *m, np_stream stream);
+uint64_t np_seen_bring_back(neap_device *m, np_stream planned, np_stream stream, uint64_t mark);
 
 /* ---- start.c ---- */
 

@@ -75,19 +75,36 @@ static neap_status wait_for_parts(neap_device *m, np_stream stream, uint32_t lif
     return status;
 }
 
-/* Where no planned use of the stream has waited for those who were in the bytes before, this one does, for all there are. */
-static neap_status wait_for_all(neap_device *m, neap_block *block, np_stream stream)
+neap_status np_seen_wait_all(neap_device *m, np_stream stream)
 {
     np_device *device = m->device;
     neap_status status = NEAP_OK;
-    if (block->used_by & (1u << stream)) {
-        return NEAP_OK;
-    }
     for (np_stream other = 0; other < NP_N_STREAMS && status == NEAP_OK; other++) {
         if ((other < device->n_streams || other >= NP_MAX_STREAMS) && other != stream) {
             status = device->api->wait(device, stream, other, device->api->mark(device, other));
         }
     }
+    return status;
+}
+
+/* An empty piece of work of the planned stream, after the work, stands for it to all who wait for it there. Where that
+ * cannot be, all work is waited for, and nobody has to. */
+uint64_t np_seen_bring_back(neap_device *m, np_stream planned, np_stream stream, uint64_t mark)
+{
+    np_device *device = m->device;
+    uint64_t stands = 0;
+    if (device->api->wait(device, planned, stream, mark) != NEAP_OK ||
+        device->api->copy(device, planned, m->arena.address, m->arena.address, 0, &stands) != NEAP_OK) {
+        (void)np_drain(m);
+        return device->api->mark(device, planned);
+    }
+    return stands;
+}
+
+/* Where no planned use of the stream has waited for those who were in the bytes before, this one does, for all there are. */
+static neap_status wait_for_all(neap_device *m, neap_block *block, np_stream stream)
+{
+    neap_status status = block->used_by & (1u << stream) ? NEAP_OK : np_seen_wait_all(m, stream);
     block->used_by |= 1u << stream;
     return status;
 }

@@ -205,6 +205,24 @@ static void test_late_use(void **state)
     little_end(&p);
 }
 
+/* Work on another stream than planned, every lap at another layer: the plan goes on, and no byte is out of order (the
+ * simulated device watches, and contents are compared). */
+static void test_other_stream(void **state)
+{
+    static const double shares[] = {0, 0.5, 0.7};
+    (void)state;
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        static little_program p;
+        start(&p, shares[i]);
+        for (uint32_t layer = 0; layer < 12; layer++) {
+            little_lap(&p, (little_twist){LITTLE_OTHER_STREAM, layer});
+            ASSERT_EQ(p.device->state, NEAP_STATE_RUN);
+        }
+        ASSERT_EQ(p.device->stats.n_departures, 0);
+        little_end(&p);
+    }
+}
+
 /* Of one that is away: it is fetched, and a plan with that use is made. */
 static void test_absent_use(void **state)
 {
@@ -375,9 +393,16 @@ static void test_host_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_home),         cmocka_unit_test(test_home_is_full),    cmocka_unit_test(test_fix_away),
-        cmocka_unit_test(test_fix_off_plan), cmocka_unit_test(test_export),          cmocka_unit_test(test_late_use),
-        cmocka_unit_test(test_absent_use),   cmocka_unit_test(test_random_programs), cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_home),
+        cmocka_unit_test(test_home_is_full),
+        cmocka_unit_test(test_fix_away),
+        cmocka_unit_test(test_fix_off_plan),
+        cmocka_unit_test(test_export),
+        cmocka_unit_test(test_late_use),
+        cmocka_unit_test(test_other_stream),
+        cmocka_unit_test(test_absent_use),
+        cmocka_unit_test(test_random_programs),
+        cmocka_unit_test(test_faults),
         cmocka_unit_test(test_host_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
