@@ -55,12 +55,16 @@ typedef struct common_args {
     size_t n_operands;
 } common_args;
 
-#define COMMON_OPTIONS                                                                                               \
-    {.name = "json", .kind = OPTION_FLAG, .help = "print one JSON document", .offset = offsetof(common_args, json)}, \
-    {                                                                                                                \
-        .name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "show this text",                                \
-        .offset = offsetof(common_args, help)                                                                        \
+#define COMMON_JSON_OPTION(text)                                                                   \
+    {                                                                                              \
+        .name = "json", .kind = OPTION_FLAG, .help = (text), .offset = offsetof(common_args, json) \
     }
+#define COMMON_HELP_OPTION                                                            \
+    {                                                                                 \
+        .name = "help", .letter = 'h', .kind = OPTION_FLAG, .help = "show this text", \
+        .offset = offsetof(common_args, help)                                         \
+    }
+#define COMMON_OPTIONS COMMON_JSON_OPTION("print one JSON document"), COMMON_HELP_OPTION
 
 /* Fills `parsed`, which is the first member of the verb's arguments and holds the defaults. False, after one line on
  * stderr, where the arguments are wrong; --help anywhere makes everything else right. Operands move to the front of

@@ -40,15 +40,8 @@ static const option record_options[] = {
     RECORD_OPTION("output", OPTION_TEXT, output, .letter = 'o', .value = "FILE",
                   .help = "for the trace; gzip'd where it ends in .gz"),
     RECORD_OPTION("quiet", OPTION_FLAG, quiet, .help = "no report at the end"),
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "make the report one JSON document",
-     .offset = offsetof(common_args, json)},
-    {.name = "help",
-     .letter = 'h',
-     .kind = OPTION_FLAG,
-     .help = "show this text",
-     .offset = offsetof(common_args, help)},
+    COMMON_JSON_OPTION("make the report one JSON document"),
+    COMMON_HELP_OPTION,
 };
 
 const verb verb_record = {

@@ -108,7 +108,8 @@ static bool set_all(const run_args *args, const char *library)
     return run_set_library(library, "run", args->quiet) && set_limit(args) && set_report(args) &&
            (!args->record || run_set_path("NEAP_RECORD", args->record)) &&
            (!args->plan_cache || run_set_path("NEAP_PLAN_CACHE", args->plan_cache)) &&
-           (!args->tell_limit || run_set("NEAP_TELL_LIMIT", "1")) && (args->no_live || args->quiet || run_set("NEAP_LIVE", "1")) &&
+           (!args->tell_limit || run_set("NEAP_TELL_LIMIT", "1")) &&
+           (args->no_live || args->quiet || run_set("NEAP_LIVE", "1")) &&
            (log == NO_LEVEL || run_set("NEAP_LOG", log_levels[log])) &&
            set_number("NEAP_MIN_BLOCK", args->min_block > 0, args->min_block) &&
            set_number("NEAP_MARGIN", args->margin != NO_MARGIN, args->margin) &&
@@ -158,15 +159,8 @@ static const option run_options[] = {
                .help = "what is said while the program runs; warn unless given"),
     RUN_OPTION("no-live", OPTION_FLAG, no_live, .help = "no line on the terminal that tells how it goes"),
     RUN_OPTION("quiet", OPTION_FLAG, quiet, .help = "say nothing at all, unless --report or --log is given"),
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "make the report one JSON document",
-     .offset = offsetof(common_args, json)},
-    {.name = "help",
-     .letter = 'h',
-     .kind = OPTION_FLAG,
-     .help = "show this text",
-     .offset = offsetof(common_args, help)},
+    COMMON_JSON_OPTION("make the report one JSON document"),
+    COMMON_HELP_OPTION,
 };
 
 const verb verb_run = {

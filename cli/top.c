@@ -163,15 +163,8 @@ static int run_top(const verb *self, int n_args, char **args)
 
 static const option top_options[] = {
     {.name = "once", .kind = OPTION_FLAG, .help = "look once, not every second", .offset = offsetof(top_args, once)},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "print one JSON document a look, each on a line",
-     .offset = offsetof(common_args, json)},
-    {.name = "help",
-     .letter = 'h',
-     .kind = OPTION_FLAG,
-     .help = "show this text",
-     .offset = offsetof(common_args, help)},
+    COMMON_JSON_OPTION("print one JSON document a look, each on a line"),
+    COMMON_HELP_OPTION,
 };
 
 const verb verb_top = {
