@@ -198,6 +198,12 @@ void *np_hook_stream_of(const np_hook_call *call, const np_cupti_data *data)
     return stream ? stream : NP_HOOK_LEGACY;
 }
 
+/* Are bytes used through one address now, and through another later? Only swapped blocks have views onto bytes of others. */
+static bool has_aliases(const neap_device *m)
+{
+    return m->state == NEAP_STATE_RUN && m->pattern->program.swaps.n > 0;
+}
+
 /* May the kernel begin before the one before it has ended? CUlaunchAttribute: a number, and at 8 its value of 64 bytes. */
 static bool is_overlapping(const np_cupti_data *data)
 {
@@ -327,7 +333,7 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
         return;
     }
     make_ready(&s, name, key, stream);
-    if (call->kind == NP_CALL_LAUNCH_EX && device->manager->state == NEAP_STATE_RUN && is_overlapping(data)) {
+    if (call->kind == NP_CALL_LAUNCH_EX && has_aliases(device->manager) && is_overlapping(data)) {
         /* a plain event between the two: the first is done, and what it wrote is seen, before the second begins */
         np_device *d = device->manager->device;
         (void)d->api->is_done(d, device->work.stream, d->api->mark(d, device->work.stream));
