@@ -310,7 +310,7 @@ static void print_tally(const tally *t, uint64_t n)
 static void test_random_programs(void **state)
 {
     uint64_t first = number_from("NEAP_RANDOM_SEED", 1);
-    uint64_t n = number_from("NEAP_RANDOM_N", TEST_SANITIZED ? 250 : 1000);
+    uint64_t n = number_from("NEAP_RANDOM_N", TEST_SANITIZED ? 100 : 1000);
     tally t = {0};
     (void)state;
     for (uint64_t seed = first; seed < first + n; seed++) {
