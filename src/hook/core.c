@@ -27,10 +27,20 @@ static _Atomic(np_hook_device *)
 
 /* ---- the process ---- */
 
+/* A program that leaves its plan now and then is told so a few times, not for ever. Under the manager's lock. */
 static void say_logged(void *user, neap_log_level level, const char *line)
 {
-    const np_hook_device *device = user;
-    (void)level;
+    enum { SAID = 5 };
+    static const char leaving[] = "left the plan";
+    np_hook_device *device = user;
+    bool is_leaving = level == NEAP_LOG_WARN && strncmp(line, leaving, sizeof leaving - 1) == 0;
+    if (is_leaving && np_the_hook.settings.log_level < NEAP_LOG_DEBUG && device->n_leaving++ >= SAID) {
+        if (device->n_leaving == SAID + 1) {
+            np_hook_say("cuda:%d: left the plan again; from here on it is only counted (--log debug says each)",
+                        device->ordinal);
+        }
+        return;
+    }
     np_hook_say("cuda:%d: %s", device->ordinal, line);
 }
 

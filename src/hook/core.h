@@ -73,6 +73,7 @@ typedef struct np_hook_device {
     np_array(np_caching_block) side_baseline; /* of small blocks, by number */
     bool has_baseline;
 
+    uint64_t n_leaving;     /* times that leaving a plan was to be said */
     np_hook_facts facts;    /* counters; the rest is filled in on request */
     uint64_t reserved_high; /* as the program may reset them */
     uint64_t used_high;

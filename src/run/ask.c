@@ -83,6 +83,16 @@ static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_less
     return status;
 }
 
+static bool has_swaps(const neap_device *m)
+{
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        if (m->patterns.items[i]->program.swaps.n > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
 {
     np_lesson *lesson = np_memory_alloc_zero(m->memory, 1, sizeof *lesson);
@@ -108,6 +118,8 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->seed = wish->seed;
     lesson->margin = m->margin;
     lesson->is_quick = wish->is_quick;
+    lesson->is_replan = wish->is_replan;
+    lesson->may_raise = m->is_beneath && !wish->is_replan && !has_swaps(m);
     lesson->lap_ns = wish->lap_ns;
     lesson->overhead = m->overhead;
     lesson->host_device = m->is_beneath ? m->device : NULL;
@@ -250,6 +262,10 @@ static void note_failure(neap_device *m, const np_lesson *lesson, neap_status st
 {
     m->n_failed_plans++;
     m->plan_not_before_ns = np_clock_ns() + (FIRST_PAUSE_NS << (m->n_failed_plans < 7 ? m->n_failed_plans : 7));
+    if (lesson->is_replan) {
+        np_log(m, NEAP_LOG_INFO, "no better plan within the limit: the one there is stays");
+        return;
+    }
     if (lesson->limit_used && m->limit_pages == UINT32_MAX && m->is_beneath && m->state == NEAP_STATE_RUN) {
         np_log(m, NEAP_LOG_WARN, "no plan within %llu bytes: %s; the limit is raised to %llu, what the pool holds",
                (unsigned long long)lesson->limit_used,

@@ -3,6 +3,7 @@
  * Its work is seen, not told: the uses of a kernel are the addresses among its parameters. That can be too much (stale words)
  * and, where sight is lost, too little. So everything can be brought home at once; blocks that others hold by ways of
  * their own are fixed; and a block that was used while a plan had it away is never swapped again: the plan is made anew. */
+#include "base/clock.h"
 #include "run/manager.h"
 #include "trace/copy.h"
 
@@ -175,7 +176,8 @@ neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, n
 static void ask_again(neap_device *m, np_pattern *pattern)
 {
     np_u32_array lives = {0};
-    np_plan_wish wish = {.is_disturbed = pattern->is_disturbed, .seed = m->options.seed, .is_anew = true};
+    np_plan_wish wish = {
+        .is_disturbed = pattern->is_disturbed, .seed = m->options.seed, .is_anew = true, .is_replan = true};
     if (pattern->trace && np_beneath_list_doubted(m, pattern, &lives) == NEAP_OK &&
         np_trace_copy(pattern->trace, m->memory, &wish.trace) == NEAP_OK) {
         wish.doubted = lives.items;
@@ -219,7 +221,7 @@ void np_beneath_replan(neap_device *m)
     }
     for (size_t i = m->patterns.n; i-- > 0;) {
         np_pattern *pattern = m->patterns.items[i];
-        if (pattern->has_doubts && !atomic_load(&m->learner.is_busy)) {
+        if (pattern->has_doubts && !atomic_load(&m->learner.is_busy) && np_clock_ns() >= m->plan_not_before_ns) {
             pattern->has_doubts = false;
             np_refine_forget(m, pattern); /* it is not the one to be made better */
             ask_again(m, pattern);

@@ -270,7 +270,7 @@ static neap_status plan_within(study *s)
         s->planner.min_block = lesson->page_bytes;
         status = plan_again(s);
     }
-    if (status == NEAP_NO_PLAN && (is_low || lesson->host_device)) {
+    if (status == NEAP_NO_PLAN && (is_low ? !lesson->is_replan : lesson->may_raise)) {
         status = plan_above(s, is_low ? lesson->load_min : arena_limit(lesson, lesson->limit_used));
     }
     return status;

@@ -132,6 +132,7 @@ typedef struct np_plan_wish {
     bool is_refinement;    /* the plan is refine.c's */
     const double *weights; /* NULL, or of a mix of the paper's scores */
     bool is_quick;         /* see np_lesson */
+    bool is_replan;        /* of a plan that exists */
     bool is_anew;          /* nothing has to stand where it stands now */
     double lap_ns;
     const np_doubt *doubts; /* copied */

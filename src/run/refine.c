@@ -114,7 +114,8 @@ static void choose_weights(np_refine *refine)
 static void ask(neap_device *m)
 {
     np_refine *refine = &m->refine;
-    np_plan_wish wish = {.trace = refine->trace, .is_disturbed = refine->is_disturbed, .is_refinement = true};
+    np_plan_wish wish = {
+        .trace = refine->trace, .is_disturbed = refine->is_disturbed, .is_refinement = true, .is_replan = true};
     np_u32_array doubted = {0};
     refine->n_tried++;
     refine->has_weights = refine->n_tried % 2 == 1;
