@@ -128,6 +128,18 @@ int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
     return status == NEAP_OK ? NO_ERROR : ERROR_MEMORY;
 }
 
+static bool has_synced(np_hook_device *device)
+{
+    const np_cuda_driver *driver = &np_the_hook.driver;
+    np_cu_context popped;
+    bool is_done = false;
+    if (driver->context_sync && driver->context_push(device->context) == NP_CU_SUCCESS) {
+        is_done = driver->context_sync() == NP_CU_SUCCESS;
+        (void)driver->context_pop(&popped);
+    }
+    return is_done;
+}
+
 static bool free_on(np_hook_device *device, void *address, void *stream)
 {
     np_hook_entry entry;
@@ -145,10 +157,8 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     if (!entry.block->pattern || device->manager->state != NEAP_STATE_RUN) {
         np_hook_recall_forget(&device->recall);
     }
-    if (np_the_hook.aside) { /* nobody has seen what was done with it */
-        (void)np_the_hook.driver.context_sync();
-    }
-    if (!np_hook_capture_free(device, entry.block)) {
+    /* Aside, nobody has seen what was done with it: where the work cannot be waited for, it is kept for good. */
+    if ((!np_the_hook.aside || has_synced(device)) && !np_hook_capture_free(device, entry.block)) {
         (void)np_free_locked(device->manager, entry.block);
     }
     return true;

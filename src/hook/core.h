@@ -34,6 +34,7 @@ typedef struct np_hook_graph {
     void *handle;    /* CUgraph or CUgraphExec; NULL: it is being captured */
     void *stream;    /* whose capture it is */
     uint32_t number; /* graphs and their executables of one capture share it */
+    bool is_blind;   /* it has work whose uses were not seen: everything is home before each launch of it */
 } np_hook_graph;
 
 /* A block that was freed while a graph needed it. */
@@ -184,6 +185,8 @@ void np_hook_capture_begin(np_hook_device *device, void *stream);
 void np_hook_capture_end(np_hook_device *device, void *stream, void *graph); /* NULL: it failed */
 void np_hook_graph_instantiate(np_hook_device *device, void *graph, void *executable);
 void np_hook_graph_destroy(np_hook_device *device, void *graph); /* or its executable */
+/* Captured work was not seen in full: whatever is captured at present is not known. */
+void np_hook_capture_blind(np_hook_device *device);
 bool np_hook_graph_is_known(const np_hook_device *device, const void *executable);
 /* Every block that captured work names stays. */
 void np_hook_capture_use(np_hook_device *device, neap_block *block);

@@ -73,7 +73,8 @@ void np_hook_graph_instantiate(np_hook_device *device, void *graph, void *execut
 {
     for (size_t i = 0; executable && i < device->graphs.n; i++) {
         if (device->graphs.items[i].handle == graph) {
-            np_hook_graph made = {.handle = executable, .number = device->graphs.items[i].number};
+            np_hook_graph made = device->graphs.items[i];
+            made.handle = executable;
             device->keeps_all |= np_array_push(device->manager->memory, &device->graphs, made) != NEAP_OK;
             return;
         }
@@ -84,10 +85,17 @@ bool np_hook_graph_is_known(const np_hook_device *device, const void *executable
 {
     for (size_t i = 0; i < device->graphs.n; i++) {
         if (device->graphs.items[i].handle == executable) {
-            return true;
+            return !device->graphs.items[i].is_blind;
         }
     }
     return false;
+}
+
+void np_hook_capture_blind(np_hook_device *device)
+{
+    for (size_t i = 0; i < device->graphs.n; i++) {
+        device->graphs.items[i].is_blind |= !device->graphs.items[i].handle;
+    }
 }
 
 void np_hook_graph_destroy(np_hook_device *device, void *graph)

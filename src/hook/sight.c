@@ -284,6 +284,9 @@ static void make_ready(np_hook_sight *s, const char *name, uint64_t key, void *s
 /* Work of a capture is not done now: what it names must stay from here on. */
 static void note_captured(np_hook_sight *s)
 {
+    if (s->is_blind) {
+        np_hook_capture_blind(s->device);
+    }
     for (size_t i = 0; i < s->device->uses.n; i++) {
         np_hook_capture_use(s->device, s->device->uses.items[i].block);
     }

@@ -2,7 +2,7 @@
  *
  * Its work is seen, not told: the uses of a kernel are the addresses among its parameters. That can be too much (stale words)
  * and, where sight is lost, too little. So everything can be brought home at once; blocks that others hold by ways of
- * their own are fixed; and a block that was used while a plan had it away is never swapped again: the plan is made anew. */
+ * their own are fixed; and where a block was used while a plan had it away, the plan is made anew, with that use in it. */
 #include "base/clock.h"
 #include "run/manager.h"
 #include "trace/copy.h"
@@ -97,6 +97,8 @@ neap_status np_beneath_fix(neap_device *m, neap_block *block, bool is_exported)
         block->is_exported = false;
         if (np_block_return(m, block) == NEAP_OK) {
             np_recent_touch(m, block);
+        } else {
+            m->is_fixed_away |= was_fixed;
         }
     }
     return status;
@@ -110,6 +112,7 @@ neap_status np_beneath_return_fixed(neap_device *m)
             status = np_block_return(m, block);
         }
     }
+    m->is_fixed_away = status != NEAP_OK;
     return status;
 }
 

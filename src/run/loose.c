@@ -274,6 +274,9 @@ neap_status np_loose_ready(neap_device *m, const np_given *given)
     const neap_use *uses = given->uses;
     neap_status status = NEAP_OK;
     m->pin++;
+    if (m->is_fixed_away) { /* whoever holds it may touch it now, without being seen to */
+        status = np_beneath_return_fixed(m);
+    }
     m->exec_name = given->work->name;
     for (size_t i = 0; i < given->n_uses; i++) {
         uses[i].block->pinned_by = m->pin;
