@@ -64,6 +64,8 @@
       (np_cu_function function, size_t index, size_t *offset, size_t *bytes))                                         \
     X(OPTIONAL, stream_is_capturing, cuStreamIsCapturing, (np_cu_stream stream, np_cu_capture_status *status))        \
     X(OPTIONAL, context_sync, cuCtxSynchronize, (void))                                                               \
+    X(OPTIONAL, pointer_attribute, cuPointerGetAttribute,                                                             \
+      (void *value, np_cu_pointer_attribute attribute, np_cu_address address))                                        \
     X(OPTIONAL, fill, cuMemsetD8Async,                                                                                \
       (np_cu_address address, unsigned char byte, size_t bytes, np_cu_stream stream))
 /* clang-format on */

@@ -43,6 +43,10 @@ typedef enum np_cu_capture_status { /* CUstreamCaptureStatus */
                                     NP_CU_CAPTURE_INVALIDATED = 2,
 } np_cu_capture_status;
 
+typedef enum np_cu_pointer_attribute { /* CUpointer_attribute */
+                                       NP_CU_POINTER_MEMORY_TYPE = 2,
+} np_cu_pointer_attribute;
+
 typedef enum np_cu_granularity { /* CUmemAllocationGranularity_flags */
                                  NP_CU_GRANULARITY_MINIMUM = 0,
                                  NP_CU_GRANULARITY_RECOMMENDED = 1,
@@ -54,6 +58,7 @@ enum {
     NP_CU_EVENT_DISABLE_TIMING = 2,
     NP_CU_HOST_REGISTER_PORTABLE = 1,
     NP_CU_ALLOCATION_PINNED = 1, /* CU_MEM_ALLOCATION_TYPE_PINNED */
+    NP_CU_MEMORY_HOST = 1,       /* CU_MEMORYTYPE_HOST */
     NP_CU_LOCATION_DEVICE = 1,   /* CU_MEM_LOCATION_TYPE_DEVICE */
     NP_CU_ACCESS_READ_WRITE = 3, /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 };

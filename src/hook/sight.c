@@ -168,6 +168,19 @@ static bool is_whole(const np_hook_device *device, const void *address, size_t b
     return entry && entry->begin == (const char *)address && (uint64_t)bytes >= entry->block->bytes;
 }
 
+/* A copy that does not say where it is from: memory that the driver does not know is the host's. */
+static bool is_from_host(const np_hook_call *call, const void *from)
+{
+    const np_cuda_driver *driver = &np_the_hook.driver;
+    unsigned int type = 0;
+    np_cu_result result;
+    if (strcmp(call->exec, "memcpy") != 0 || !driver->pointer_attribute) {
+        return strcmp(call->exec, "memcpy.htod") == 0;
+    }
+    result = driver->pointer_attribute(&type, NP_CU_POINTER_MEMORY_TYPE, (np_cu_address)(uintptr_t)from);
+    return result == NP_CU_INVALID_VALUE || (result == NP_CU_SUCCESS && type == NP_CU_MEMORY_HOST);
+}
+
 static void gather_copy(np_hook_sight *s, const np_hook_call *call, const np_cupti_data *data)
 {
     const void *to = pointer_at(data, call->to);
@@ -181,7 +194,7 @@ static void gather_copy(np_hook_sight *s, const np_hook_call *call, const np_cup
     if (target) {
         add_use(s, target, is_whole(s->device, to, bytes) ? NEAP_ACCESS_WRITE : NEAP_ACCESS_UNKNOWN);
     }
-    if (strcmp(call->exec, "memcpy.htod") == 0 && bytes <= TABLE_BYTES) {
+    if (from && !source && bytes <= TABLE_BYTES && is_from_host(call, from)) {
         scan_table(s, from, bytes);
     }
 }

@@ -16,6 +16,7 @@ typedef CUresult np_cu_result;
 typedef CUdevice_attribute np_cu_attribute;
 typedef CUstreamCaptureMode np_cu_capture_mode;
 typedef CUstreamCaptureStatus np_cu_capture_status;
+typedef CUpointer_attribute np_cu_pointer_attribute;
 typedef CUkernel np_cu_kernel;
 typedef CUfunction np_cu_function;
 typedef CUmemAllocationGranularity_flags np_cu_granularity;

@@ -444,6 +444,15 @@ static void test_captured(void **state)
     ASSERT_TRUE(a->is_fixed);
     ASSERT_EQ(n_begun, 0);
     ASSERT_EQ(s.device.manager->stats.n_events, n_events);
+    make_launch(&l, unknown_kernel); /* its graph may touch anything: it is none that is known */
+    l.arguments.stream = stream;
+    give(&s, &l, "stranger");
+    np_hook_capture_end(&s.device, stream, (void *)0x50);
+    np_hook_graph_instantiate(&s.device, (void *)0x50, (void *)0x60);
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, (void *)0x60));
+    np_hook_graph_destroy(&s.device, (void *)0x50);
+    np_hook_graph_destroy(&s.device, (void *)0x60);
+    capture_status = NP_CU_CAPTURE_NONE;
     close_scene(&s);
 }
 
