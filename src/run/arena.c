@@ -12,9 +12,10 @@ static uint32_t arena_pages_of(const neap_device *m, const np_pattern *pattern)
 }
 
 /* The pages that persistent blocks already have where the plan wants them, for the arena's pages from `first` on. What
- * the plan says is absent at its start has left: no two blocks claim the same. */
+ * the plan says is absent at its start has left: no two blocks claim the same, but neighbours that share a page; where the
+ * plan parts them, the first has it. */
 static void find_own_pages(const neap_device *m, const np_pattern *pattern, uint32_t first, uint32_t n,
-                           uint32_t *numbers)
+                           uint32_t *numbers, bool *is_claimed)
 {
     for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
         const neap_block *block = pattern->actors[i].now[0];
@@ -24,8 +25,10 @@ static void find_own_pages(const neap_device *m, const np_pattern *pattern, uint
         for (uint32_t k = 0; k < block->view.n_pages; k++) {
             uint32_t home = np_pattern_arena_page(pattern, i, k, m->device->page_bytes);
             uint32_t number = block->view.numbers[k];
-            if (number != NP_NO_PAGE && !np_pages_is_arena(&m->pages, number) && home >= first && home < first + n) {
+            if (number != NP_NO_PAGE && !np_pages_is_arena(&m->pages, number) && home >= first && home < first + n &&
+                !is_claimed[number] && numbers[home - first] == NP_NO_PAGE) {
                 numbers[home - first] = number;
+                is_claimed[number] = true;
             }
         }
     }
@@ -55,13 +58,15 @@ static neap_status grow_arena(neap_device *m, const np_pattern *pattern, uint32_
     uint32_t n = n_pages - first;
     uint32_t *numbers = np_memory_alloc(m->memory, n, sizeof *numbers);
     uint32_t *taken = np_memory_alloc(m->memory, n, sizeof *taken);
+    bool *is_claimed = np_memory_alloc_zero(m->memory, m->pages.pages.n, sizeof *is_claimed);
+    size_t n_claimable = m->pages.pages.n; /* more may come */
     uint32_t n_taken = 0;
-    neap_status status = numbers && taken ? NEAP_OK : NEAP_NO_MEMORY;
+    neap_status status = numbers && taken && is_claimed ? NEAP_OK : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
         for (uint32_t i = 0; i < n; i++) {
             numbers[i] = NP_NO_PAGE;
         }
-        find_own_pages(m, pattern, first, n, numbers);
+        find_own_pages(m, pattern, first, n, numbers, is_claimed);
         status = take_missing(m, n, numbers, taken, &n_taken);
     }
     if (status == NEAP_OK) {
@@ -79,6 +84,7 @@ static neap_status grow_arena(neap_device *m, const np_pattern *pattern, uint32_
     }
     np_memory_free(m->memory, numbers, n, sizeof *numbers);
     np_memory_free(m->memory, taken, n, sizeof *taken);
+    np_memory_free(m->memory, is_claimed, n_claimable, sizeof *is_claimed);
     return status;
 }
 

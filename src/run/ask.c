@@ -6,68 +6,6 @@ enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
 
 #define FIRST_PAUSE_NS ((uint64_t)250000000) /* before planning is tried again, doubled each time it fails */
 
-/* Blocks of which several have a home in the same page, at different times, get new ones with every plan. */
-static void count_homes(const neap_device *m, uint8_t *n_homes)
-{
-    for (const neap_block *block = m->live; block; block = block->next) {
-        for (uint32_t i = 0; block->home && i < block->n_home; i++) {
-            if (block->home[i] != NP_NO_PAGE && n_homes[block->home[i]] < 2) {
-                n_homes[block->home[i]]++;
-            }
-        }
-    }
-}
-
-static bool owns_home(const neap_block *block, const uint8_t *n_homes)
-{
-    for (uint32_t i = 0; block->home && i < block->n_home; i++) {
-        if (block->home[i] == NP_NO_PAGE || n_homes[block->home[i]] > 1) {
-            return false;
-        }
-    }
-    return block->home != NULL;
-}
-
-static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_block *block, const uint8_t *n_homes)
-{
-    np_resident resident = {.id = block->id,
-                            .first_page = UINT32_MAX,
-                            .is_outside = block->kind != NP_BLOCK_LOOSE || block->is_extra || block->is_exported};
-    neap_status status = NEAP_OK;
-    if (n_homes && owns_home(block, n_homes)) {
-        resident.first_page = (uint32_t)lesson->home_pages.n;
-        for (uint32_t i = 0; i < block->n_home && status == NEAP_OK; i++) {
-            status = np_array_push(m->memory, &lesson->home_pages, block->home[i]);
-        }
-    }
-    if (block->kind == NP_BLOCK_LOOSE && resident.is_outside) {
-        lesson->beside_bytes += (uint64_t)block->view.n_pages * m->device->page_bytes;
-    }
-    if (status == NEAP_OK) {
-        status = np_array_push(m->memory, &lesson->residents, resident);
-    }
-    return status;
-}
-
-/* `is_anew`: wherever they are now, they may stand elsewhere in this plan. */
-static neap_status list_residents(neap_device *m, np_lesson *lesson, bool is_anew)
-{
-    uint8_t *n_homes = np_memory_alloc_zero(m->memory, m->n_arena, sizeof *n_homes);
-    neap_status status = n_homes ? NEAP_OK : NEAP_NO_MEMORY;
-    if (n_homes) {
-        count_homes(m, n_homes);
-    }
-    for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
-        status = add_resident(m, lesson, block, is_anew ? NULL : n_homes);
-    }
-    np_memory_free(m->memory, n_homes, m->n_arena, sizeof *n_homes);
-    lesson->beside_bytes += (uint64_t)m->small.slabs.n * m->small.slab_pages * m->device->page_bytes;
-    if (m->side.view.numbers) { /* and a little room for it to grow */
-        lesson->beside_bytes += (m->side.slabs.n + 1) * m->side.slab_bytes;
-    }
-    return status;
-}
-
 static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_lesson *lesson)
 {
     neap_status status = NEAP_OK;
@@ -129,7 +67,7 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
         status = m->device->api->link(m->device, &lesson->link);
     }
     if (status == NEAP_OK) {
-        status = list_residents(m, lesson, wish->is_anew);
+        status = np_list_residents(m, wish->is_anew, lesson);
     }
     if (status == NEAP_OK) {
         status = np_learner_give(&m->learner, lesson);

@@ -44,14 +44,17 @@ neap_status np_beneath_home(neap_device *m, const char *why)
 
 /* ---- what stays ---- */
 
-static bool stands_in_arena(const neap_device *m, const neap_block *block)
+/* None of its pages is the arena's, and none another block's. */
+static bool has_own_pages(const neap_device *m, const neap_block *block)
 {
     for (uint32_t i = 0; i < block->view.n_pages; i++) {
-        if (block->view.numbers[i] != NP_NO_PAGE && np_pages_is_arena(&m->pages, block->view.numbers[i])) {
-            return true;
+        uint32_t number = block->view.numbers[i];
+        if (number != NP_NO_PAGE &&
+            (np_pages_is_arena(&m->pages, number) || m->pages.pages.items[number].n_users > 1)) {
+            return false;
         }
     }
-    return false;
+    return true;
 }
 
 /* Does the plan at hand take the block away? */
@@ -63,8 +66,9 @@ static bool is_swapped(const neap_device *m, const neap_block *block)
 /* The pages themselves are others' too: a loose block goes to pages that no plan will ever want. */
 static neap_status move_out(neap_device *m, neap_block *block)
 {
+    np_seam_close(m);
     block->is_exported = true;
-    return block->kind == NP_BLOCK_LOOSE && stands_in_arena(m, block) ? np_block_depart(m, block) : NEAP_OK;
+    return block->kind == NP_BLOCK_LOOSE && !has_own_pages(m, block) ? np_block_depart(m, block) : NEAP_OK;
 }
 
 neap_status np_beneath_fix(neap_device *m, neap_block *block, bool is_exported)

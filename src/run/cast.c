@@ -53,11 +53,15 @@ static bool cast_crossing(neap_device *m, np_pattern *pattern, uint32_t index)
     return true;
 }
 
-static neap_block *find_standing(const neap_device *m, const np_program_life *life)
+/* Where it has a place in the arena, it must begin where its view can be mapped onto that. */
+static neap_block *find_standing(const neap_device *m, const np_pattern *pattern, uint32_t index)
 {
+    const np_program_life *life = &pattern->program.lives.items[index];
+    uint64_t lead = np_program_lead(&pattern->program, index, m->device->page_bytes);
     for (neap_block *block = m->live; block; block = block->next) {
         if (block->id == life->id && block->bytes == life->bytes && !block->pattern) {
-            return block;
+            bool can_stand = block->kind == NP_BLOCK_LOOSE && block->view.lead == lead;
+            return life->n_placed == 0 || can_stand ? block : NULL;
         }
     }
     return NULL;
@@ -87,7 +91,7 @@ bool np_cast(neap_device *m, np_pattern *pattern)
         const np_program_life *life = &pattern->program.lives.items[i];
         np_actor *actor = &pattern->actors[i];
         if (life->persistent) {
-            neap_block *block = find_standing(m, life);
+            neap_block *block = find_standing(m, pattern, i);
             if (!block) {
                 return false;
             }

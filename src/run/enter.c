@@ -23,12 +23,11 @@ static neap_block *swapped_block(const np_pattern *pattern, uint32_t life)
 
 static neap_status take_slots(neap_device *m, np_pattern *pattern)
 {
-    uint64_t page = m->device->page_bytes;
     neap_status status = NEAP_OK;
     for (uint32_t i = 0; i < pattern->program.swaps.n && status == NEAP_OK; i++) {
         neap_block *block = swapped_block(pattern, pattern->program.swaps.items[i].life);
         if (!block->slot.host) {
-            status = np_host_take(&m->host, (block->bytes + page - 1) / page * page, &block->slot);
+            status = np_host_take(&m->host, np_block_host_bytes(m, block), &block->slot);
         }
     }
     return status;
@@ -44,33 +43,35 @@ static neap_status send_absent(neap_device *m, np_pattern *pattern)
         neap_block *block = pattern->actors[swap->life].now[0];
         pattern->is_out[i] = false;
         if (swap->starts_absent && block && has_place(pattern, swap->life, block)) {
-            status = np_block_depart_pages(m, block, (uint32_t)(swap->begin / page),
-                                           (uint32_t)((swap->end + page - 1) / page));
+            status = np_block_depart_pages(m, block, np_view_page_of(&block->view, swap->begin, page),
+                                           np_view_page_of(&block->view, swap->end + page - 1, page));
             pattern->is_out[i] = status == NEAP_OK;
         }
     }
     return status;
 }
 
-/* Is a page of the block somewhere in the arena where the plan does not want it, or elsewhere though it has a place? */
-static bool is_astray(const neap_device *m, const neap_block *block)
+/* Is a page of a view somewhere in the arena where the plan does not want it, or elsewhere though it has a place? */
+static bool is_astray(const neap_device *m, const neap_block *block, uint32_t page)
 {
-    for (uint32_t i = 0; i < block->view.n_pages; i++) {
-        uint32_t number = block->view.numbers[i];
-        uint32_t home = np_block_home_page(m, block, i);
-        if (number != NP_NO_PAGE && number != home && (home != NP_NO_PAGE || np_pages_is_arena(&m->pages, number))) {
-            return true;
-        }
-    }
-    return false;
+    uint32_t number = block->view.numbers[page];
+    uint32_t home = np_block_home_page(m, block, page);
+    return number != NP_NO_PAGE && number != home && (home != NP_NO_PAGE || np_pages_is_arena(&m->pages, number));
 }
 
 static neap_status send_astray(neap_device *m)
 {
     neap_status status = NEAP_OK;
     for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
-        if (is_astray(m, block)) {
-            status = np_block_depart(m, block);
+        for (uint32_t i = 0; i < block->view.n_pages && status == NEAP_OK;) {
+            uint32_t end = i;
+            while (end < block->view.n_pages && is_astray(m, block, end)) {
+                end++;
+            }
+            if (end > i) {
+                status = np_block_depart_pages(m, block, i, end);
+            }
+            i = end + 1;
         }
     }
     return status;
@@ -122,8 +123,10 @@ static void mark_absent(const neap_device *m, const np_pattern *pattern, uint32_
     }
     for (uint32_t i = 0; i < pattern->program.swaps.n; i++) {
         const np_program_swap *swap = &pattern->program.swaps.items[i];
-        for (uint64_t at = swap->begin; swap->life == life && pattern->is_out[i] && at < swap->end; at += page) {
-            absent[at / page] = true;
+        uint32_t first = np_view_page_of(&block->view, swap->begin, page);
+        uint32_t end = np_view_page_of(&block->view, swap->end + page - 1, page);
+        for (uint32_t k = first; swap->life == life && pattern->is_out[i] && k < end; k++) {
+            absent[k] = true;
         }
     }
 }
@@ -236,6 +239,7 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
     neap_status status = np_drain(m);
     if (status == NEAP_OK) {
         np_spares_dissolve(m);
+        np_seam_close(m);
         if (pattern->limit_pages) {
             m->limit_pages = pattern->limit_pages;
             pattern->limit_pages = 0;

@@ -109,7 +109,7 @@ static int compare_residents(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static const np_resident *resident_of(const np_lesson *lesson, uint64_t id)
+static np_resident *resident_of(const np_lesson *lesson, uint64_t id)
 {
     np_resident key = {.id = id};
     return lesson->residents.n == 0
@@ -128,13 +128,26 @@ static neap_status settle_homes(study *s)
     }
     for (uint32_t i = 0; i < period->lives.n; i++) {
         const np_life *life = &period->lives.items[i];
-        const np_resident *resident =
+        np_resident *resident =
             life->persistent ? resident_of(lesson, lesson->trace->blocks.items[life->block].id) : NULL;
+        s->homes[i].neighbour = NP_NO_HOME;
         if (life->persistent) {
             s->homes[i].is_outside = !resident || resident->is_outside;
         }
+        if (resident && !resident->is_outside) {
+            resident->life = i;
+            s->homes[i].lead = resident->lead;
+        }
         if (resident && !resident->is_outside && resident->first_page != UINT32_MAX) {
             s->homes[i].pages = &lesson->home_pages.items[resident->first_page];
+        }
+    }
+    for (size_t i = 0; i < lesson->residents.n; i++) {
+        const np_resident *resident = &lesson->residents.items[i];
+        const np_resident *neighbour =
+            resident->neighbour == NP_NO_NEIGHBOUR ? NULL : resident_of(lesson, resident->neighbour);
+        if (resident->life != NP_NO_LIFE && neighbour && neighbour->life != NP_NO_LIFE) {
+            s->homes[resident->life].neighbour = neighbour->life;
         }
     }
     return NEAP_OK;
@@ -356,8 +369,10 @@ static bool has_whole_pages(const np_lesson *lesson)
 {
     for (size_t i = 0; i < lesson->program.swaps.n; i++) {
         const np_program_swap *swap = &lesson->program.swaps.items[i];
+        uint64_t lead = np_program_lead(&lesson->program, swap->life, lesson->page_bytes);
         bool is_end = swap->end >= lesson->program.lives.items[swap->life].bytes;
-        if (swap->begin % lesson->page_bytes != 0 || (swap->end % lesson->page_bytes != 0 && !is_end)) {
+        if ((swap->begin != 0 && (swap->begin + lead) % lesson->page_bytes != 0) ||
+            ((swap->end + lead) % lesson->page_bytes != 0 && !is_end)) {
             return false;
         }
     }
@@ -390,7 +405,8 @@ static void prepare_host(np_lesson *lesson)
     uint64_t needed = 0;
     for (size_t i = 0; i < lesson->program.lives.n; i++) {
         const np_program_life *life = &lesson->program.lives.items[i];
-        needed += life->swapped ? (life->bytes + page - 1) / page * page : 0;
+        uint64_t lead = np_program_lead(&lesson->program, (uint32_t)i, page);
+        needed += life->swapped ? (lead + life->bytes + page - 1) / page * page : 0;
     }
     while (needed > lesson->host_bytes && !(lesson->is_stopping && atomic_load(lesson->is_stopping))) {
         np_slot chunk = {.bytes = needed - lesson->host_bytes};

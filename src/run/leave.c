@@ -23,8 +23,8 @@ void np_unmap_absent(neap_device *m, np_pattern *pattern)
         const np_program_swap *swap = &pattern->program.swaps.items[i];
         neap_block *block = pattern->actors[swap->life].now[0];
         if (pattern->is_out[i] && block) {
-            uint32_t first = (uint32_t)(swap->begin / page);
-            uint32_t end = (uint32_t)((swap->end + page - 1) / page);
+            uint32_t first = np_view_page_of(&block->view, swap->begin, page);
+            uint32_t end = np_view_page_of(&block->view, swap->end + page - 1, page);
             np_view_unmap(&m->pages, &block->view, first, end - first, NP_UNCOUNTED);
             pattern->is_out[i] = false;
         }

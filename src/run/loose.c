@@ -1,7 +1,7 @@
 /* loose.c: malloc, free and exec off the plan.
  *
- * A large block has a view of its own. When it is freed the view is kept, pages and all, for the next block of the same
- * size: a program that repeats itself asks for the same sizes again. Under a limit pages come with the first work that
+ * A large block has a view of its own, and may share its first and last page with its neighbours (seam.c). When it is
+ * freed the view is kept, pages and all, for the next block of the same size: a program that repeats itself asks for the same sizes again. Under a limit pages come with the first work that
  * uses the block, not with its malloc. */
 #include <string.h>
 
@@ -63,7 +63,7 @@ static neap_status take_spare(neap_device *m, size_t index, neap_block *block)
     neap_status status = set_after(m, block, m->spares.items[index].after);
     if (status == NEAP_OK) {
         block->view = m->spares.items[index].view;
-        block->address = block->view.address;
+        block->address = block->view.address + block->view.lead;
         m->spares.n--;
         for (size_t i = index; i < m->spares.n; i++) {
             m->spares.items[i] = m->spares.items[i + 1];
@@ -72,25 +72,46 @@ static neap_status take_spare(neap_device *m, size_t index, neap_block *block)
     return status;
 }
 
-static neap_status take_view(neap_device *m, uint32_t n_pages, neap_block *block)
+static neap_status take_new_view(neap_device *m, neap_block *block)
 {
-    neap_status status;
-    for (size_t i = m->spares.n; i-- > 0;) {
-        if (m->spares.items[i].view.n_pages == n_pages) {
-            return take_spare(m, i, block);
+    uint64_t lead = np_seam_lead(m);
+    neap_status status = np_view_make(&m->pages, pages_of(m, lead + block->bytes), &block->view);
+    if (status == NEAP_OK) {
+        block->view.lead = lead;
+        block->address = block->view.address + lead;
+        if (lead > 0) {
+            status = np_seam_join(m, &block->view);
         }
-    }
-    status = np_view_make(&m->pages, n_pages, &block->view);
-    block->address = block->view.address;
-    if (status == NEAP_OK &&
-        (m->limit_pages == UINT32_MAX || m->is_beneath)) { /* there malloc says that there is no room */
-        status = np_block_return(m, block);
+        if (status == NEAP_OK &&
+            (m->limit_pages == UINT32_MAX || m->is_beneath)) { /* there malloc says that there is no room */
+            status = np_block_return(m, block);
+        }
         if (status != NEAP_OK) {
             np_recent_remove(m, block);
             np_view_free(&m->pages, &block->view, NP_COUNTED);
+        } else if (m->state != NEAP_STATE_RUN) {
+            np_seam_open(m, block);
         }
     }
     return status;
+}
+
+static bool is_fitting(const neap_device *m, const np_spare *spare, uint64_t bytes)
+{
+    const np_view *view = &spare->view;
+    uint32_t last = view->numbers[view->n_pages - 1];
+    return view->n_pages == pages_of(m, view->lead + bytes) &&
+           (bytes <= spare->bytes || m->pages.pages.items[last].n_users == 1);
+}
+
+static neap_status take_view(neap_device *m, neap_block *block)
+{
+    for (size_t i = m->spares.n; i-- > 0;) {
+        if (is_fitting(m, &m->spares.items[i], block->bytes)) {
+            return take_spare(m, i, block);
+        }
+    }
+    return take_new_view(m, block);
 }
 
 static void block_free(neap_device *m, neap_block *block)
@@ -146,7 +167,7 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
         status = NEAP_DEVICE_FULL;
     } else {
         m->pin++;
-        status = made->kind == NP_BLOCK_SMALL ? take_small(m, bytes, made) : take_view(m, pages_of(m, bytes), made);
+        status = made->kind == NP_BLOCK_SMALL ? take_small(m, bytes, made) : take_view(m, made);
     }
     if (status != NEAP_OK) {
         block_free(m, made);
@@ -176,7 +197,7 @@ static bool has_arena_pages(const neap_device *m, const np_view *view)
 
 static bool keep_view(neap_device *m, neap_block *block)
 {
-    np_spare spare = {.view = block->view};
+    np_spare spare = {.view = block->view, .bytes = block->bytes};
     if (m->options.mode == NEAP_MODE_PLAIN || block->view.n_missing > 0 || block->home ||
         has_arena_pages(m, &block->view) || m->spares.n >= MAX_SPARES) {
         return false;
@@ -208,6 +229,7 @@ void np_loose_free(neap_device *m, neap_block *block)
 {
     np_recent_remove(m, block);
     np_live_remove(m, block);
+    np_seam_close(m); /* what is malloc'd from here on may not last as long as what was before */
     if (block->kind == NP_BLOCK_FLAT || block->kind == NP_BLOCK_SWAPPED) {
         free_planned(m, block);
         return;

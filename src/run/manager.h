@@ -31,8 +31,16 @@ enum { NP_MAX_PATTERNS = 8, NP_MAX_UNKNOWN = 8 };
 /* An address range kept mapped after its block was freed, for the next block of the same size. */
 typedef struct np_spare {
     np_view view;
+    uint64_t bytes; /* of that block: behind it, in its last page, there may be another */
     uint64_t after[NP_MAX_STREAMS];
 } np_spare;
+
+/* The page in which the last loose block ends, while others may begin there (seam.c). The manager is one of its users. */
+typedef struct np_seam {
+    bool is_open;
+    uint32_t number;
+    uint64_t end; /* bytes of the page that are taken */
+} np_seam;
 
 /* An iteration that was seen between two known starts and has no plan yet. */
 typedef struct np_unknown {
@@ -77,7 +85,8 @@ struct neap_device {
     np_pages pages;
     np_host host;
     np_small small;
-    np_array(np_spare) spares;   /* most recent last */
+    np_array(np_spare) spares; /* most recent last */
+    np_seam seam;
     neap_block *live;            /* list of all live blocks */
     neap_block *newest;          /* of those off the plan that can leave: most and */
     neap_block *oldest;          /* least recently used */
@@ -188,7 +197,21 @@ void np_recent_remove(neap_device *m, neap_block *block);
 
 void np_spares_dissolve(neap_device *m); /* all; no work is under way */
 
+/* ---- seam.c: blocks that share the page where one ends and the next begins ---- */
+
+uint64_t np_seam_lead(const neap_device *m); /* bytes of its first page that the next block leaves to others */
+neap_status np_seam_join(neap_device *m, np_view *view);    /* maps the first page of a view with that lead */
+void np_seam_open(neap_device *m, const neap_block *block); /* others may begin where it ends */
+void np_seam_close(neap_device *m);
+
+/* ---- residents.c ---- */
+
+/* Who is live, and where, for the planner. `is_anew`: wherever they are now, they may stand elsewhere in this plan. */
+neap_status np_list_residents(neap_device *m, bool is_anew, np_lesson *lesson);
+
 /* ---- move.c: blocks leave and come back ---- */
+
+uint64_t np_block_host_bytes(const neap_device *m, const neap_block *block); /* that it needs there */
 
 /* Moves a block's data to the host, off the plan. On failure it stays. */
 neap_status np_block_depart(neap_device *m, neap_block *block);

@@ -1,19 +1,80 @@
 /* move.c: blocks leave for the host and come back, while there is no plan to say when.
  *
- * All of it waits for the device: a block that moves is used by no work under way. Copies end with the block: in the last
- * page of a view the bytes behind it may be another's. */
+ * All of it waits for the device: a block that moves is used by no work under way. Copies begin and end with the block: in
+ * the first and last page of a view there may be bytes of others. */
 #include "run/manager.h"
 
-/* Where a run of pages that ends there ends: what follows the block in its last page is another's. */
+/* The block's bytes in pages [.., end) of its view. */
 static uint64_t end_of_pages(const neap_device *m, const neap_block *block, uint32_t end)
 {
-    uint64_t bytes = (uint64_t)end * m->device->page_bytes;
-    return bytes < block->bytes ? bytes : block->bytes;
+    uint64_t byte = np_view_byte_of(&block->view, end, m->device->page_bytes);
+    return byte < block->bytes ? byte : block->bytes;
 }
 
-static uint64_t bytes_of_pages(const neap_device *m, const neap_block *block)
+uint64_t np_block_host_bytes(const neap_device *m, const neap_block *block)
 {
-    return (uint64_t)block->view.n_pages * m->device->page_bytes;
+    uint64_t page = m->device->page_bytes;
+    return (block->view.lead + block->bytes + page - 1) / page * page;
+}
+
+/* ---- who is where ---- */
+
+/* Bytes [begin, end) of a physical page. */
+typedef struct stretch {
+    uint64_t begin;
+    uint64_t end;
+} stretch;
+
+static stretch stretch_of(const neap_device *m, const neap_block *block, uint32_t page)
+{
+    uint64_t page_bytes = m->device->page_bytes;
+    uint64_t begin = np_view_byte_of(&block->view, page, page_bytes);
+    uint64_t past = end_of_pages(m, block, page + 1);
+    uint64_t from = page == 0 ? block->view.lead : 0;
+    return (stretch){from, from + (past - begin)};
+}
+
+static bool meet(stretch a, stretch b)
+{
+    return a.begin < b.end && b.begin < a.end;
+}
+
+/* Does the block, a view, have data in these bytes of the page? */
+static bool has_bytes(const neap_device *m, const neap_block *block, uint32_t number, stretch bytes)
+{
+    for (uint32_t i = 0; i < block->view.n_pages; i++) {
+        if (block->view.numbers[i] == number && meet(stretch_of(m, block, i), bytes)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does another view have data there? Others may share the page, in other bytes. */
+static bool is_taken(const neap_device *m, uint32_t number, stretch bytes)
+{
+    for (const neap_block *block = m->pages.pages.items[number].n_users > 0 ? m->live : NULL; block;
+         block = block->next) {
+        if (has_bytes(m, block, number, bytes)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The same for flat blocks, at page `at` of the arena. */
+static bool is_under_flat(const neap_device *m, uint32_t at, stretch bytes)
+{
+    uint64_t base = at * m->device->page_bytes;
+    for (const neap_block *block = m->live; block; block = block->next) {
+        if (block->kind == NP_BLOCK_FLAT && !block->is_absent) {
+            uint64_t offset = (uint64_t)(block->address - m->arena.address);
+            if (meet((stretch){base + bytes.begin, base + bytes.end}, (stretch){offset, offset + block->bytes})) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 /* ---- leaving ---- */
@@ -43,7 +104,7 @@ static neap_status copy_pages_out(neap_device *m, neap_block *block, uint32_t fi
             past++;
         }
         if (past > i) {
-            status = copy_out(m, block, i * page, end_of_pages(m, block, past));
+            status = copy_out(m, block, np_view_byte_of(&block->view, i, page), end_of_pages(m, block, past));
         }
         i = past + 1;
     }
@@ -55,7 +116,7 @@ neap_status np_block_depart_pages(neap_device *m, neap_block *block, uint32_t fi
     uint64_t page = m->device->page_bytes;
     neap_status status = np_drain(m);
     if (status == NEAP_OK && !block->slot.host) {
-        status = np_host_take(&m->host, bytes_of_pages(m, block), &block->slot);
+        status = np_host_take(&m->host, np_block_host_bytes(m, block), &block->slot);
     }
     if (status == NEAP_OK) {
         status = copy_pages_out(m, block, first, end);
@@ -67,7 +128,7 @@ neap_status np_block_depart_pages(neap_device *m, neap_block *block, uint32_t fi
         return status;
     }
     np_view_unmap(&m->pages, &block->view, first, end - first, NP_COUNTED);
-    np_clean_note(&block->clean, first * page, end * page);
+    np_clean_note(&block->clean, np_view_byte_of(&block->view, first, page), np_view_byte_of(&block->view, end, page));
     if (block->view.n_missing == block->view.n_pages) {
         np_recent_remove(m, block);
     }
@@ -107,23 +168,19 @@ neap_status np_block_depart(neap_device *m, neap_block *block)
 
 /* ---- returning ---- */
 
-/* Whatever else has data in these arena pages leaves. */
-static neap_status clear_arena_pages(neap_device *m, uint32_t first, uint32_t end)
+/* Whatever else has data in the bytes [begin, end) of the arena leaves. */
+static neap_status clear_arena(neap_device *m, uint64_t begin, uint64_t end)
 {
+    uint64_t page = m->device->page_bytes;
     neap_status status = NEAP_OK;
-    bool is_used = false;
-    for (uint32_t k = first; k < end; k++) {
-        is_used |= m->pages.pages.items[m->arena.numbers[k]].n_users > 0;
-    }
-    for (neap_block *block = is_used ? m->live : NULL; block && status == NEAP_OK; block = block->next) {
-        bool is_there = false;
-        for (uint32_t i = 0; i < block->view.n_pages && !is_there; i++) {
-            for (uint32_t k = first; k < end && !is_there; k++) {
-                is_there = block->view.numbers[i] == m->arena.numbers[k];
+    for (uint32_t k = (uint32_t)(begin / page); k * page < end && status == NEAP_OK; k++) {
+        uint32_t number = m->arena.numbers[k];
+        stretch bytes = {begin > k * page ? begin - k * page : 0, end < (k + 1) * page ? end - k * page : page};
+        bool is_used = m->pages.pages.items[number].n_users > 0;
+        for (neap_block *block = is_used ? m->live : NULL; block && status == NEAP_OK; block = block->next) {
+            if (has_bytes(m, block, number, bytes)) {
+                status = np_block_depart(m, block);
             }
-        }
-        if (is_there) {
-            status = np_block_depart(m, block);
         }
     }
     return status;
@@ -133,10 +190,10 @@ static neap_status return_flat(neap_device *m, neap_block *block)
 {
     uint32_t first;
     uint32_t end;
+    uint64_t offset = (uint64_t)(block->address - m->arena.address);
     uint64_t mark = 0;
-    neap_status status;
+    neap_status status = clear_arena(m, offset, offset + block->bytes);
     np_block_arena_pages(m, block, &first, &end);
-    status = clear_arena_pages(m, first, end);
     if (status == NEAP_OK) {
         status = m->device->api->copy(m->device, NP_STREAM_IN, block->address, block->slot.host, block->bytes, &mark);
     }
@@ -153,6 +210,15 @@ static neap_status return_flat(neap_device *m, neap_block *block)
     return status == NEAP_OK ? np_beneath_return_fixed(m) : status;
 }
 
+/* Is a missing page's place in the arena free? */
+static bool is_home_free(const neap_device *m, const neap_block *block, uint32_t page, uint32_t number)
+{
+    uint32_t at = block->home ? block->home[page] : NP_NO_PAGE;
+    stretch bytes = stretch_of(m, block, page);
+    return m->pages.pages.items[number].n_users == 0 ||
+           (at != NP_NO_PAGE && !is_taken(m, number, bytes) && !is_under_flat(m, at, bytes));
+}
+
 /* Physical pages for the missing ones of a view: its own places in the arena where nothing is there, others elsewhere. */
 static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbers)
 {
@@ -164,7 +230,7 @@ static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbe
         numbers[i] = NP_NO_PAGE;
         if (view->numbers[i] == NP_NO_PAGE) {
             uint32_t home = block->is_exported ? NP_NO_PAGE : np_block_home_page(m, block, i);
-            if (home != NP_NO_PAGE && m->pages.pages.items[home].n_users == 0) {
+            if (home != NP_NO_PAGE && is_home_free(m, block, i, home)) {
                 np_pages_use(&m->pages, home);
                 numbers[i] = home;
             } else {
@@ -192,8 +258,8 @@ static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbe
 /* Maps the run of missing pages [first, end) and fetches their bytes. On failure the run is missing as before. */
 static neap_status return_run(neap_device *m, neap_block *block, uint32_t first, uint32_t end, const uint32_t *numbers)
 {
-    uint64_t page = m->device->page_bytes;
-    uint64_t bytes = end_of_pages(m, block, end) - first * page;
+    uint64_t begin = np_view_byte_of(&block->view, first, m->device->page_bytes);
+    uint64_t bytes = end_of_pages(m, block, end) - begin;
     uint64_t mark = 0;
     neap_status status = np_view_map(&m->pages, &block->view, first, end - first, &numbers[first]);
     if (status != NEAP_OK) {
@@ -203,8 +269,8 @@ static neap_status return_run(neap_device *m, neap_block *block, uint32_t first,
     if (!block->clean.on_host) {
         return NEAP_OK;
     }
-    status = m->device->api->copy(m->device, NP_STREAM_IN, block->address + first * page,
-                                  block->slot.host + first * page, bytes, &mark);
+    status =
+        m->device->api->copy(m->device, NP_STREAM_IN, block->address + begin, block->slot.host + begin, bytes, &mark);
     if (status == NEAP_OK) {
         status = m->device->api->sync(m->device, NP_STREAM_IN, mark);
     }
@@ -255,20 +321,6 @@ neap_status np_block_return(neap_device *m, neap_block *block)
     return status;
 }
 
-/* Does another view have data on this page? Flat blocks may share it, in other bytes. */
-static bool is_taken(const neap_device *m, uint32_t number)
-{
-    for (const neap_block *block = m->pages.pages.items[number].n_users > 0 ? m->live : NULL; block;
-         block = block->next) {
-        for (uint32_t i = 0; i < block->view.n_pages; i++) {
-            if (block->view.numbers[i] == number) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 neap_status np_block_return_home(neap_device *m, neap_block *block, uint32_t first, uint32_t end)
 {
     uint32_t n = block->view.n_pages;
@@ -276,7 +328,7 @@ neap_status np_block_return_home(neap_device *m, neap_block *block, uint32_t fir
     neap_status status = numbers ? NEAP_OK : NEAP_NO_MEMORY;
     for (uint32_t i = first; i < end && status == NEAP_OK; i++) {
         numbers[i] = np_block_home_page(m, block, i);
-        if (numbers[i] == NP_NO_PAGE || is_taken(m, numbers[i])) {
+        if (numbers[i] == NP_NO_PAGE || is_taken(m, numbers[i], stretch_of(m, block, i))) {
             np_pages_unuse(&m->pages, &numbers[first], i - first);
             status = NEAP_NO_PLAN;
         } else {

@@ -124,6 +124,7 @@ void neap_close(neap_device *device)
     np_array_free(device->memory, &device->uses);
     np_array_free(device->memory, &device->doubted);
     np_spares_dissolve(device);
+    np_seam_close(device);
     np_array_free(device->memory, &device->spares);
     np_view_free(&device->pages, &device->arena, NP_UNCOUNTED);
     np_small_free(&device->small);

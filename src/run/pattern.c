@@ -117,7 +117,8 @@ uint64_t np_pattern_key(const np_pattern *pattern, uint32_t event)
 uint32_t np_pattern_arena_page(const np_pattern *pattern, uint32_t life, uint32_t k, uint64_t page_bytes)
 {
     const np_placed *placed = &pattern->program.placed.items[pattern->program.lives.items[life].first_placed];
-    uint64_t at = k * page_bytes;
+    uint64_t lead = np_program_lead(&pattern->program, life, page_bytes);
+    uint64_t at = k == 0 ? 0 : k * page_bytes - lead;
     while (at >= placed->at + placed->bytes) {
         placed++;
     }

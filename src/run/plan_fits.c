@@ -7,7 +7,7 @@
  *   - The arena and every block fit in the device's pages; streams exist.
  *   - A malloc or free that has a life is that life's own.
  *   - A block in several pieces, or one that is swapped, stands in whole pages, and takes no turns; so does a persistent
- *     one, and only if it has pages of its own. All others stand in one piece.
+ *     one, but it may begin in the middle of one. All others stand in one piece.
  *   - What leaves are whole pages of the block, all of them inside it.
  *
  * And the check itself, which is for honest programs, must come to an end soon. */
@@ -71,15 +71,19 @@ static bool has_streams(const fitting *f)
 
 /* ---- places ---- */
 
-static bool is_paged(const fitting *f, const np_program_life *life)
+/* Only what is persistent may have a lead: what the plan malloc's begins where its view does. */
+static bool is_paged(const fitting *f, uint32_t index)
 {
-    for (uint32_t i = 0; i < life->n_placed; i++) {
+    const np_program_life *life = &f->program->lives.items[index];
+    uint64_t page = f->device->page_bytes;
+    uint64_t lead = np_program_lead(f->program, index, page);
+    for (uint32_t i = 1; i < life->n_placed; i++) {
         const np_placed *placed = &placed_of(f, life)[i];
-        if (placed->at % f->device->page_bytes != 0 || placed->offset % f->device->page_bytes != 0) {
+        if ((placed->at + lead) % page != 0 || placed->offset % page != 0) {
             return false;
         }
     }
-    return true;
+    return lead % ALIGNMENT == 0 && (life->persistent || lead == 0);
 }
 
 static bool is_flat(const fitting *f, const np_program_life *life)
@@ -95,9 +99,10 @@ static bool is_flat(const fitting *f, const np_program_life *life)
 static bool is_placed_well(const fitting *f, uint32_t index)
 {
     const np_program_life *life = &f->program->lives.items[index];
-    uint64_t most;
+    uint64_t lead = np_program_lead(f->program, index, f->device->page_bytes);
+    uint64_t most; /* bytes of its view */
     if (life->n_places > MAX_PLACES || (life->n_places > 1 && life->n_placed > 1) || life->bytes > f->device_bytes ||
-        !np_round_up(life->bytes, f->device->page_bytes, &most)) {
+        !np_round_up(lead + life->bytes, f->device->page_bytes, &most)) {
         return false;
     }
     if (life->n_placed == 0) {
@@ -105,21 +110,20 @@ static bool is_placed_well(const fitting *f, uint32_t index)
     }
     for (uint32_t place = 0; place < life->n_places; place++) {
         const np_placed *last = placed_of(f, life) + (size_t)(place + 1) * life->n_placed - 1;
-        if (last->at + last->bytes > most) {
+        if (lead + last->at + last->bytes > most) {
             return false;
         }
     }
-    if (life->persistent && life->bytes < f->device->page_bytes) {
-        return false;
-    }
-    return life->persistent || life->swapped || life->n_placed > 1 ? is_paged(f, life) : is_flat(f, life);
+    return life->persistent || life->swapped || life->n_placed > 1 ? is_paged(f, index) : is_flat(f, life);
 }
 
 static bool is_page_swap(const fitting *f, const np_program_swap *swap)
 {
     const np_program_life *life = &f->program->lives.items[swap->life];
     uint64_t page = f->device->page_bytes;
-    return swap->begin % page == 0 && (swap->end % page == 0 || swap->end == placed_bytes(f, life));
+    uint64_t lead = np_program_lead(f->program, swap->life, page);
+    return (swap->begin == 0 || (swap->begin + lead) % page == 0) &&
+           ((swap->end + lead) % page == 0 || swap->end == placed_bytes(f, life));
 }
 
 /* ---- the check's work ---- */

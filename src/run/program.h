@@ -97,6 +97,14 @@ typedef struct np_program {
 /* What stands for an exec's name in an event. */
 uint64_t np_program_name_key(const char *name, size_t name_bytes);
 
+/* Bytes of the first page of a life's view that are not its own: a page of the arena is a page of the view. 0: it has no
+ * place. */
+static inline uint64_t np_program_lead(const np_program *program, uint32_t life, uint64_t page_bytes)
+{
+    const np_program_life *l = &program->lives.items[life];
+    return l->n_placed > 0 ? program->placed.items[l->first_placed].offset % page_bytes : 0;
+}
+
 /* The layout is one of lives held from malloc to free, made from just these swaps. `swaps` may be empty. Execs of the
  * period are those of the timeline. NEAP_NO_PLAN: the copies wait for each other in a circle. */
 neap_status np_program_make(const np_timeline *timeline, const np_swap *swaps, uint32_t n_swaps,

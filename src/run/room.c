@@ -132,6 +132,7 @@ static neap_status free_something(neap_device *m, bool *gone)
 {
     neap_block *block = oldest_unpinned(m);
     *gone = true;
+    np_seam_close(m);
     if (m->spares.n > 0) {
         return dissolve_oldest_spare(m);
     }

@@ -35,7 +35,8 @@ static const char *find_block_flaw(const neap_device *m, const neap_block *block
     if (is_planned != (block->pattern != NULL)) {
         return "a block has a pattern that it should not have, or none";
     }
-    if (has_view != (block->view.numbers != NULL) || (has_view && block->view.address != block->address)) {
+    if (has_view != (block->view.numbers != NULL) ||
+        (has_view && block->view.address + block->view.lead != block->address)) {
         return "a block's view is not its own";
     }
     if (has_view && !np_view_is_valid(&m->pages, &block->view)) {
@@ -133,6 +134,9 @@ static void count_users(const neap_device *m, uint32_t *n_users)
         count_view(&m->small.slabs.items[i]->view, n_users);
     }
     count_view(&m->side.view, n_users);
+    if (m->seam.is_open) {
+        n_users[m->seam.number]++;
+    }
 }
 
 static const char *walk_pages(const neap_device *m)

@@ -87,5 +87,5 @@ bool np_view_is_valid(const np_pages *pages, const np_view *view)
             return false;
         }
     }
-    return n_missing == view->n_missing;
+    return n_missing == view->n_missing && view->lead < pages->device->page_bytes;
 }

@@ -89,7 +89,8 @@ static neap_status make_layout(np_place_problem *p, const np_solution *solution,
         return status;
     }
     for (size_t i = 0; i < p->placed.n; i++) {
-        p->placed.items[i].offset = solution->offsets[i] * p->problem.unit;
+        const np_spot *spot = &p->spots.items[i];
+        p->placed.items[i].offset = solution->offsets[spot->buffer] * p->problem.unit + spot->at;
     }
     made.placed.items = p->placed.items;
     made.placed.n = p->placed.n;
@@ -134,8 +135,12 @@ static neap_status solve(np_place_problem *p, neap_error *error, np_place_result
 static void find_near(const np_place_problem *p, const np_layout *near, uint64_t *offsets)
 {
     size_t at = 0;
+    for (size_t i = 0; i < p->problem.buffers.n; i++) {
+        offsets[i] = NEAP_NO_OFFSET;
+    }
     for (size_t i = 0; i < p->placed.n; i++) {
         const np_placed *placed = &p->placed.items[i];
+        const np_spot *spot = &p->spots.items[i];
         const np_placed *other;
         while (at < near->placed.n && (near->placed.items[at].life < placed->life ||
                                        (near->placed.items[at].life == placed->life &&
@@ -145,9 +150,10 @@ static void find_near(const np_place_problem *p, const np_layout *near, uint64_t
             at++;
         }
         other = at < near->placed.n ? &near->placed.items[at] : NULL;
-        offsets[i] = other && other->life == placed->life && other->place == placed->place && other->at <= placed->at
-                         ? (other->offset + (placed->at - other->at)) / p->problem.unit
-                         : NEAP_NO_OFFSET;
+        if (other && other->life == placed->life && other->place == placed->place && other->at <= placed->at &&
+            other->offset + (placed->at - other->at) >= spot->at) {
+            offsets[spot->buffer] = (other->offset + (placed->at - other->at) - spot->at) / p->problem.unit;
+        }
     }
 }
 
@@ -155,7 +161,7 @@ static neap_status solve_near(np_place_problem *p, const np_layout *layout_near,
                               np_place_result *result, np_layout *layout, uint64_t *excess)
 {
     const neap_memory *memory = p->timeline->memory;
-    uint64_t *offsets = np_memory_alloc(memory, p->placed.n, sizeof *offsets);
+    uint64_t *offsets = np_memory_alloc(memory, p->problem.buffers.n, sizeof *offsets);
     np_near_options near = {
         .offsets = offsets, .goal = p->options->goal / p->problem.unit, .n_steps = n_steps, .seed = p->options->seed};
     np_solution solution;
@@ -166,7 +172,7 @@ static neap_status solve_near(np_place_problem *p, const np_layout *layout_near,
     }
     find_near(p, layout_near, offsets);
     status = np_solve_near(&p->problem, &near, error, &solution, &above);
-    np_memory_free(memory, offsets, p->placed.n, sizeof *offsets);
+    np_memory_free(memory, offsets, p->problem.buffers.n, sizeof *offsets);
     if (status == NEAP_OK) {
         status = hand_over(p, &solution, result, layout);
     }

@@ -4,6 +4,9 @@
  * parts are absent. A swapped block is a view, whose pages need not be neighbours on the device: its segments have places
  * of their own, each beginning at a page, and long ones are cut up, since small pieces find room more easily.
  *
+ * Persistent blocks are views too, and not all of them begin where a page does. Those that begin in the page in which
+ * another ends, and never leave, are placed together: a *rod*, which has no gaps.
+ *
  * Blocks need their place from first to last use, in execs, as in the bounds; or, with `held`, from malloc to free, in
  * events: what a program can be run with, since a block's data must not be lost before its free. */
 #ifndef NP_SWAP_PLACE_H
@@ -13,11 +16,13 @@
 
 /* Where a persistent life stands already. */
 typedef struct np_home {
-    const uint32_t
-        *pages;      /* of the device, one for each page of the block; NULL: it has no place yet, and gets one that
-                            * begins at a page, since it has a view */
-    bool is_outside; /* it is kept elsewhere: it has no place, and no swaps */
+    const uint32_t *pages; /* of the device, one for each page of its view; NULL: it has no place yet, and gets one */
+    uint64_t lead;         /* where in a page it begins */
+    uint32_t neighbour;    /* life that ends in the page in which it begins, before it; NP_NO_HOME: none */
+    bool is_outside;       /* it is kept elsewhere: it has no place, and no swaps */
 } np_home;
+
+#define NP_NO_HOME UINT32_MAX
 
 typedef struct np_place_options {
     double seconds;

@@ -9,6 +9,7 @@ enum { MAX_CUTS = 600 }; /* pieces that all swapped blocks together are cut into
 /* A block as it is placed. */
 typedef struct stay {
     uint64_t bytes;
+    uint64_t lead;       /* where in a page it begins */
     const np_home *home; /* NULL: of no block that stands already */
     uint32_t life;
     uint32_t begin; /* times of the round, counted on */
@@ -56,9 +57,15 @@ static int compare_pieces(const void *left, const void *right)
     return compare_u32(a->begin, b->begin);
 }
 
+static uint64_t lead_of(const np_place_problem *p, uint32_t block)
+{
+    return p->options->homes ? p->options->homes[p->timeline->blocks.items[block].life].lead : 0;
+}
+
 /* In each gap parts of whole pages are stacked from the block's first byte on, so that the same bytes leave in all gaps. One
  * that is not of whole pages must be the block's end, which is not either: then every part begins at a page. One that
- * cannot be does not leave: a page that is half away could not be left alone when a program leaves its plan. */
+ * cannot be does not leave: a page that is half away could not be left alone when a program leaves its plan. Where the
+ * block does not begin at a page, the cuts between parts are moved back to where pages begin. */
 static void stack_parts(np_place_problem *p)
 {
     uint64_t page = p->options->page;
@@ -84,6 +91,8 @@ static void stack_parts(np_place_problem *p)
             top += size;
         }
         part.end = part.begin + size;
+        part.begin -= part.begin > 0 ? lead_of(p, part.block) : 0;
+        part.end -= part.end < bytes ? lead_of(p, part.block) : 0;
         p->parts[n_kept++] = part;
     }
     p->n_parts = n_kept;
@@ -188,18 +197,29 @@ static bool is_cut(const stay *block)
 static uint64_t offset_of(const np_place_problem *p, const stay *block, uint64_t at)
 {
     uint64_t page = p->options->page;
-    return is_standing(block) ? block->home->pages[at / page] * page + at % page : NEAP_NO_OFFSET;
+    uint64_t in_view = at + block->lead;
+    return is_standing(block) ? block->home->pages[in_view / page] * page + in_view % page : NEAP_NO_OFFSET;
 }
 
 /* How many bytes from `at` on stand in one. */
 static uint64_t run_of(const np_place_problem *p, const stay *block, uint64_t at)
 {
     uint64_t page = p->options->page;
-    uint64_t past = (at / page + 1) * page;
-    while (past < block->bytes && block->home->pages[past / page] == block->home->pages[past / page - 1] + 1) {
+    uint64_t past = ((at + block->lead) / page + 1) * page; /* in bytes of the view */
+    while (past < block->lead + block->bytes &&
+           block->home->pages[past / page] == block->home->pages[past / page - 1] + 1) {
         past += page;
     }
-    return past - at;
+    return past - block->lead - at;
+}
+
+static neap_status add_placed(np_place_problem *p, const np_placed *placed, const np_spot *spot)
+{
+    neap_status status = np_array_push(p->timeline->memory, &p->placed, *placed);
+    if (status == NEAP_OK) {
+        status = np_array_push(p->timeline->memory, &p->spots, *spot);
+    }
+    return status;
 }
 
 /* The bytes [at, past) of a block: there from begin to end, but in holes. */
@@ -207,6 +227,7 @@ static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t 
 {
     np_placed placed = {.at = at, .bytes = past - at, .life = block->life};
     bool paged = is_cut(block) || (block->home && !block->home->pages);
+    np_spot spot = {(uint32_t)p->problem.buffers.n, paged && at == 0 ? block->lead : 0};
     uint32_t n_pieces = 0;
     uint32_t now = block->begin;
     neap_status status;
@@ -219,12 +240,9 @@ static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t 
     }
     add_piece(p, &n_pieces, now, block->end);
     qsort(p->pieces, n_pieces, sizeof *p->pieces, compare_pieces);
-    status = np_problem_add_aligned(&p->problem, past - at, paged ? p->options->page : p->problem.unit,
+    status = np_problem_add_aligned(&p->problem, spot.at + past - at, paged ? p->options->page : p->problem.unit,
                                     offset_of(p, block, at), p->pieces, n_pieces);
-    if (status == NEAP_OK) {
-        status = np_array_push(p->timeline->memory, &p->placed, placed);
-    }
-    return status;
+    return status == NEAP_OK ? add_placed(p, &placed, &spot) : status;
 }
 
 /* Cut where the parts that leave end, at the next page; and into pieces. */
@@ -236,10 +254,10 @@ static neap_status add_stay(np_place_problem *p, const stay *block)
     neap_status status = NEAP_OK;
     for (uint32_t i = 0; i < block->n_parts; i++) {
         uint64_t end;
-        if (np_round_up(block->parts[i].end, grain, &end) && end < block->bytes) {
-            p->cuts[n_cuts++] = end;
+        if (np_round_up(block->parts[i].end + block->lead, grain, &end) && end - block->lead < block->bytes) {
+            p->cuts[n_cuts++] = end - block->lead;
         }
-        if (block->parts[i].begin % grain == 0) {
+        if ((block->parts[i].begin + block->lead) % grain == 0) {
             p->cuts[n_cuts++] = block->parts[i].begin;
         }
     }
@@ -247,7 +265,8 @@ static neap_status add_stay(np_place_problem *p, const stay *block)
     qsort(p->cuts, n_cuts, sizeof *p->cuts, compare_bytes);
     for (uint32_t i = 0; i < n_cuts && status == NEAP_OK; i++) {
         while (p->cuts[i] > at && status == NEAP_OK) {
-            uint64_t most = is_standing(block) ? run_of(p, block, at) : is_cut(block) ? p->piece : UINT64_MAX;
+            uint64_t piece = p->piece - (at == 0 ? block->lead : 0);
+            uint64_t most = is_standing(block) ? run_of(p, block, at) : is_cut(block) ? piece : UINT64_MAX;
             uint64_t past = p->cuts[i] - at > most ? at + most : p->cuts[i];
             status = add_segment(p, block, at, past);
             at = past;
@@ -264,9 +283,10 @@ static neap_status add_places(np_place_problem *p, const np_life *life, uint32_t
     neap_status status = NEAP_OK;
     for (uint32_t i = 0; i < n_places && status == NEAP_OK; i++) {
         np_placed placed = {.bytes = bytes, .life = life_index, .place = i};
+        np_spot spot = {(uint32_t)p->problem.buffers.n, 0};
         status = np_problem_add(&p->problem, bytes, NEAP_NO_OFFSET, &all, 1);
         if (status == NEAP_OK) {
-            status = np_array_push(p->timeline->memory, &p->placed, placed);
+            status = add_placed(p, &placed, &spot);
         }
     }
     return status;
@@ -297,6 +317,7 @@ static neap_status add_held(np_place_problem *p, uint32_t life_index, const np_s
     const np_life *life = &p->timeline->period->lives.items[life_index];
     const np_home *home = p->options->homes ? &p->options->homes[life_index] : NULL;
     stay held = {.home = life->persistent ? home : NULL,
+                 .lead = home && life->persistent ? home->lead : 0,
                  .life = life_index,
                  .begin = life->begin,
                  .end = life->end,
@@ -310,6 +331,10 @@ static neap_status add_held(np_place_problem *p, uint32_t life_index, const np_s
     }
     if (!np_round_up(p->timeline->period->trace->blocks.items[life->block].bytes, p->problem.unit, &held.bytes)) {
         return NEAP_TOO_LARGE;
+    }
+    if (p->rods && p->rods[life_index].buffer != NP_NO_HOME) {
+        np_placed placed = {.bytes = held.bytes, .life = life_index};
+        return add_placed(p, &placed, &p->rods[life_index]);
     }
     if (!life->persistent && life->end - life->begin >= p->round) {
         return add_places(p, life, life_index, held.bytes);
@@ -374,6 +399,9 @@ neap_status np_place_problem_make(const np_timeline *timeline, const np_simulato
     if (status == NEAP_OK) {
         collect_parts(&p, simulator, swaps, n_swaps);
         p.piece = choose_piece(&p);
+        status = options->homes ? np_place_rods_add(&p) : NEAP_OK;
+    }
+    if (status == NEAP_OK) {
         status = make_problem(&p);
     }
     if (status != NEAP_OK) {
@@ -389,6 +417,10 @@ void np_place_problem_free(np_place_problem *problem)
     const neap_memory *memory = problem->timeline->memory;
     np_problem_free(&problem->problem);
     np_array_free(memory, &problem->placed);
+    np_array_free(memory, &problem->spots);
+    if (problem->rods) {
+        np_memory_free(memory, problem->rods, problem->timeline->period->lives.n, sizeof *problem->rods);
+    }
     np_memory_free(memory, problem->parts, problem->capacity, sizeof *problem->parts);
     np_memory_free(memory, problem->cuts, 2 * problem->capacity, sizeof *problem->cuts);
     np_memory_free(memory, problem->pieces, 2 * problem->capacity, sizeof *problem->pieces);

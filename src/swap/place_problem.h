@@ -17,13 +17,21 @@ typedef struct np_absent_part {
     bool odd; /* not whole pages: the parts above it would not begin at a page */
 } np_absent_part;
 
+/* The buffer of the problem that some bytes are in, and how far into it they begin. */
+typedef struct np_spot {
+    uint32_t buffer;
+    uint64_t at;
+} np_spot;
+
 typedef struct np_place_problem {
     const np_timeline *timeline;
     const np_place_options *options;
     uint32_t round; /* times after which all repeats: execs, or events */
     uint64_t piece; /* bytes: swapped blocks are cut into pieces no larger */
     np_problem problem;
-    np_array(np_placed) placed; /* one for each buffer of the problem, without its offset: by life, place, `at` */
+    np_array(np_placed) placed; /* without offsets: by life, place, `at` */
+    np_array(np_spot) spots;    /* one for each of them */
+    np_spot *rods;              /* NULL, or by life: where it is in its rod; NP_NO_HOME: it is in none */
     np_absent_part *parts;      /* by block, gap, `begin` */
     uint32_t n_parts;
     size_t capacity;  /* of the lists */
@@ -35,5 +43,8 @@ typedef struct np_place_problem {
 neap_status np_place_problem_make(const np_timeline *timeline, const np_simulator *simulator, const np_swap *swaps,
                                   uint32_t n_swaps, const np_place_options *options, np_place_problem *problem);
 void np_place_problem_free(np_place_problem *problem);
+
+/* For np_place_problem_make: adds a buffer for each rod. */
+neap_status np_place_rods_add(np_place_problem *problem);
 
 #endif

@@ -37,7 +37,7 @@ static neap_status list_stays(const np_timeline *timeline, const np_place_proble
     neap_status status = p->placed.n == layout->placed.n ? NEAP_OK : NEAP_INTERNAL;
     for (size_t i = 0; i < layout->placed.n && status == NEAP_OK; i++) {
         const np_placed *placed = &layout->placed.items[i];
-        const np_buffer *buffer = &p->problem.buffers.items[i];
+        const np_buffer *buffer = &p->problem.buffers.items[p->spots.items[i].buffer];
         if (p->placed.items[i].life != placed->life || p->placed.items[i].at != placed->at ||
             p->placed.items[i].bytes != placed->bytes) {
             status = NEAP_INTERNAL;

@@ -14,7 +14,11 @@ static void list_residents(np_lesson *lesson)
 {
     for (size_t i = 0; i < lesson->trace->blocks.n; i++) {
         const neap_trace_block *block = &lesson->trace->blocks.items[i];
-        np_resident resident = {block->id, UINT32_MAX, block->bytes < lesson->page_bytes};
+        np_resident resident = {.id = block->id,
+                                .neighbour = NP_NO_NEIGHBOUR,
+                                .life = NP_NO_LIFE,
+                                .first_page = UINT32_MAX,
+                                .is_outside = block->bytes < lesson->page_bytes};
         if (block->free_event == NEAP_NEVER) {
             ASSERT_OK(np_array_push(lesson->memory, &lesson->residents, resident));
         }

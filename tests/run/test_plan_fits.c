@@ -96,24 +96,26 @@ static bool free_of_other(np_pattern *pattern, np_plan_origin *device)
     return set_subject(pattern, NEAP_EVENT_FREE, find_life(pattern, false, false, true));
 }
 
-/* A view begins at a page. */
+/* Blocks begin at multiples of 512. */
 static bool other_home(np_pattern *pattern, np_plan_origin *device)
 {
     np_program_life *life = find_life(pattern, true, false, true);
     (void)device;
     if (life) {
-        pattern->program.placed.items[life->first_placed].offset += 512;
+        pattern->program.placed.items[life->first_placed].offset += 256;
     }
     return life != NULL;
 }
 
-static bool home_of_small(np_pattern *pattern, np_plan_origin *device)
+/* A place in more pages than the block's view has. */
+static bool home_of_less(np_pattern *pattern, np_plan_origin *device)
 {
     np_program_life *life = find_life(pattern, true, false, true);
-    if (life) {
-        life->bytes = device->page_bytes - 1;
+    if (!life || pattern->program.placed.items[life->first_placed].bytes <= device->page_bytes) {
+        return false;
     }
-    return life != NULL;
+    life->bytes = 1;
+    return true;
 }
 
 /* A place larger than the block: a swap of it would copy over the end of the view. */
@@ -209,7 +211,7 @@ static const struct {
     {malloc_of_persistent, "is not its block's own"},
     {free_of_other, "is not its block's own"},
     {other_home, "does not fit its place"},
-    {home_of_small, "does not fit its place"},
+    {home_of_less, "does not fit its place"},
     {place_too_large, "does not fit its place"},
     {block_too_large, "does not fit its place"},
     {odd_offset, "does not fit its place"},
