@@ -152,7 +152,7 @@ static const option run_options[] = {
                .help = "a program that asks how much memory there is hears the limit"),
     RUN_OPTION("plan-cache", OPTION_TEXT, plan_cache, .value = "FOLDER", .help = "keep plans there from run to run"),
     RUN_OPTION("min-block", OPTION_SIZE, min_block, .value = "SIZE", .least = 1,
-               .help = "smaller blocks take no part in the plan; 1 MiB unless given"),
+               .help = "smaller blocks take no part in the plan; 256 KiB unless given"),
     RUN_OPTION("margin", OPTION_UINT, margin, .value = "N",
                .help = "launches that a block stays after its last use, and is back before the next"),
     RUN_OPTION("log", OPTION_CHOICE, log, .value = "none|warn|info|debug", .choices = log_levels,

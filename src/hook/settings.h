@@ -26,7 +26,7 @@
 #include "neap.h"
 
 enum {
-    NP_HOOK_MIN_BLOCK = 1 << 20, /* what holds where nothing is set */
+    NP_HOOK_MIN_BLOCK = 1 << 18, /* what holds where nothing is set */
     NP_HOOK_MARGIN = 2,
 };
 

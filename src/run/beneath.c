@@ -66,7 +66,7 @@ static bool is_swapped(const neap_device *m, const neap_block *block)
 /* The pages themselves are others' too: a loose block goes to pages that no plan will ever want. */
 static neap_status move_out(neap_device *m, neap_block *block)
 {
-    np_seam_close(m);
+    np_seam_drop_page(m);
     block->is_exported = true;
     return block->kind == NP_BLOCK_LOOSE && !has_own_pages(m, block) ? np_block_depart(m, block) : NEAP_OK;
 }

@@ -8,17 +8,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "run/host.h"
+#include "run/block.h"
 #include "run/margin.h"
 #include "run/program.h"
-
-#define NP_NO_NEIGHBOUR UINT64_MAX
 
 /* A block that was live when the lesson was given. */
 typedef struct np_resident {
     uint64_t id;         /* its number in the trace */
     uint64_t lead;       /* of its view: bytes of its first page that are not its own */
-    uint64_t neighbour;  /* id of the block that ends in that page just before it, NP_NO_NEIGHBOUR: there is none */
+    uint64_t neighbour;  /* id of the block that ends in that page before it; NP_NO_NEIGHBOUR: none does */
     uint32_t life;       /* (scratch of learn.c) */
     uint32_t first_page; /* into home_pages: where in the arena each of its pages stands; UINT32_MAX: nowhere yet */
     bool is_outside;     /* it is kept outside of the arena */

@@ -74,14 +74,12 @@ static neap_status take_spare(neap_device *m, size_t index, neap_block *block)
 
 static neap_status take_new_view(neap_device *m, neap_block *block)
 {
-    uint64_t lead = np_seam_lead(m);
+    uint64_t lead = m->seam.end;
     neap_status status = np_view_make(&m->pages, pages_of(m, lead + block->bytes), &block->view);
     if (status == NEAP_OK) {
         block->view.lead = lead;
         block->address = block->view.address + lead;
-        if (lead > 0) {
-            status = np_seam_join(m, &block->view);
-        }
+        status = np_seam_join(m, block);
         if (status == NEAP_OK &&
             (m->limit_pages == UINT32_MAX || m->is_beneath)) { /* there malloc says that there is no room */
             status = np_block_return(m, block);
@@ -89,8 +87,6 @@ static neap_status take_new_view(neap_device *m, neap_block *block)
         if (status != NEAP_OK) {
             np_recent_remove(m, block);
             np_view_free(&m->pages, &block->view, NP_COUNTED);
-        } else if (m->state != NEAP_STATE_RUN) {
-            np_seam_open(m, block);
         }
     }
     return status;
@@ -104,13 +100,15 @@ static bool is_fitting(const neap_device *m, const np_spare *spare, uint64_t byt
            (bytes <= spare->bytes || m->pages.pages.items[last].n_users == 1);
 }
 
-static neap_status take_view(neap_device *m, neap_block *block)
+static neap_status take_view(neap_device *m, neap_block *block, bool *is_new)
 {
+    *is_new = false;
     for (size_t i = m->spares.n; i-- > 0;) {
         if (is_fitting(m, &m->spares.items[i], block->bytes)) {
             return take_spare(m, i, block);
         }
     }
+    *is_new = true;
     return take_new_view(m, block);
 }
 
@@ -155,6 +153,7 @@ static neap_status fail_full(const neap_device *m, uint64_t bytes)
 neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
 {
     neap_block *made = np_memory_alloc_zero(m->memory, 1, sizeof *made);
+    bool is_new = false;
     neap_status status;
     if (!made) {
         return np_device_fail(NEAP_NO_MEMORY, "%s", neap_status_message(NEAP_NO_MEMORY));
@@ -163,11 +162,12 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
     made->life = NP_NO_LIFE;
     made->kind = bytes < m->device->page_bytes && !m->is_beneath ? NP_BLOCK_SMALL : NP_BLOCK_LOOSE;
     made->malloc_event = UINT64_MAX;
+    made->neighbour = NP_NO_NEIGHBOUR;
     if (bytes > (uint64_t)m->device->n_pages * m->device->page_bytes) {
         status = NEAP_DEVICE_FULL;
     } else {
         m->pin++;
-        status = made->kind == NP_BLOCK_SMALL ? take_small(m, bytes, made) : take_view(m, made);
+        status = made->kind == NP_BLOCK_SMALL ? take_small(m, bytes, made) : take_view(m, made, &is_new);
     }
     if (status != NEAP_OK) {
         block_free(m, made);
@@ -175,6 +175,9 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
                                           : np_device_fail(status, "%s", neap_status_message(status));
     }
     made->id = m->next_id++;
+    if (is_new && m->state != NEAP_STATE_RUN) {
+        np_seam_open(m, made);
+    }
     np_live_add(m, made);
     if (made->view.n_missing < made->view.n_pages) {
         np_recent_touch(m, made);

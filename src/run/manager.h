@@ -35,12 +35,14 @@ typedef struct np_spare {
     uint64_t after[NP_MAX_STREAMS];
 } np_spare;
 
-/* The page in which the last loose block ends, while others may begin there (seam.c). The manager is one of its users. */
+/* Where the last loose block ends, while the next is to begin there (seam.c). */
 typedef struct np_seam {
-    bool is_open;
-    uint32_t number;
-    uint64_t end; /* bytes of the page that are taken */
+    uint64_t end;    /* bytes of its last page that are taken; 0: the next begins at a page */
+    uint64_t id;     /* of the block */
+    uint32_t number; /* the page, of which the manager is a user, or NP_NO_PAGE */
 } np_seam;
+
+#define NP_NO_SEAM ((np_seam){.number = NP_NO_PAGE})
 
 /* An iteration that was seen between two known starts and has no plan yet. */
 typedef struct np_unknown {
@@ -199,9 +201,9 @@ void np_spares_dissolve(neap_device *m); /* all; no work is under way */
 
 /* ---- seam.c: blocks that share the page where one ends and the next begins ---- */
 
-uint64_t np_seam_lead(const neap_device *m); /* bytes of its first page that the next block leaves to others */
-neap_status np_seam_join(neap_device *m, np_view *view);    /* maps the first page of a view with that lead */
-void np_seam_open(neap_device *m, const neap_block *block); /* others may begin where it ends */
+neap_status np_seam_join(neap_device *m, neap_block *block); /* its view, new, has a lead of seam.end */
+void np_seam_open(neap_device *m, const neap_block *block);  /* the next block is to begin where it ends */
+void np_seam_drop_page(neap_device *m);                      /* but not in the same page */
 void np_seam_close(neap_device *m);
 
 /* ---- residents.c ---- */

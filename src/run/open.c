@@ -62,6 +62,7 @@ neap_status np_manager_open(np_device *device, const neap_device_options *option
     m->device = device;
     fill_in_options(m, options);
     np_pages_init(&m->pages, device);
+    m->seam = NP_NO_SEAM;
     np_host_init(&m->host, device);
     np_small_init(&m->small, &m->pages);
     np_recorder_init(&m->recorder, memory);

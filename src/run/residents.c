@@ -2,7 +2,7 @@
  *
  * A block that has a place in the arena keeps it from plan to plan, unless others have theirs in the same bytes at other
  * times. One that has none yet gets one; where it begins in the page in which another ends, the two are to stay
- * neighbours, so that both are at home where they are. */
+ * neighbours (seam.c). */
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -13,7 +13,6 @@ typedef struct claim {
     uint32_t page;
     uint64_t begin;
     uint64_t end;
-    uint64_t id; /* of the block */
 } claim;
 
 typedef np_array(claim) claims;
@@ -39,7 +38,7 @@ static claim claim_of(const neap_device *m, const neap_block *block, uint32_t k,
 {
     uint64_t page_bytes = m->device->page_bytes;
     uint64_t end = block->view.lead + block->bytes - k * page_bytes;
-    return (claim){page, k == 0 ? block->view.lead : 0, end < page_bytes ? end : page_bytes, block->id};
+    return (claim){page, k == 0 ? block->view.lead : 0, end < page_bytes ? end : page_bytes};
 }
 
 /* ---- homes ---- */
@@ -80,53 +79,14 @@ static bool owns_home(const neap_block *block, const bool *is_contested)
     return block->home != NULL;
 }
 
-/* ---- neighbours ---- */
-
-/* Where blocks end, but in the first page of their own that they begin in the middle of. */
-static neap_status list_ends(neap_device *m, claims *ends)
-{
-    neap_status status = NEAP_OK;
-    for (const neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
-        const np_view *view = &block->view;
-        uint32_t number = block->kind == NP_BLOCK_LOOSE ? view->numbers[view->n_pages - 1] : NP_NO_PAGE;
-        if (number != NP_NO_PAGE) {
-            status = np_array_push(m->memory, ends, claim_of(m, block, view->n_pages - 1, number));
-        }
-    }
-    sort_claims(ends);
-    return status;
-}
-
-/* The block that ends last before this one begins, in the page where it does. */
-static uint64_t find_neighbour(const neap_block *block, const claims *ends)
-{
-    uint32_t number = block->view.numbers[0];
-    uint64_t id = NP_NO_NEIGHBOUR;
-    size_t low = 0;
-    size_t high = ends->n;
-    while (low < high) { /* the first in the page */
-        size_t middle = low + (high - low) / 2;
-        if (ends->items[middle].page < number) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    for (; low < ends->n && ends->items[low].page == number && ends->items[low].end <= block->view.lead; low++) {
-        id = ends->items[low].id;
-    }
-    return id;
-}
-
 /* ---- the list ---- */
 
-static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_block *block, const bool *is_contested,
-                                const claims *ends)
+static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_block *block, const bool *is_contested)
 {
     bool is_loose = block->kind == NP_BLOCK_LOOSE;
     np_resident resident = {.id = block->id,
                             .lead = block->view.lead,
-                            .neighbour = NP_NO_NEIGHBOUR,
+                            .neighbour = is_loose ? block->neighbour : NP_NO_NEIGHBOUR,
                             .first_page = UINT32_MAX,
                             .life = NP_NO_LIFE,
                             .is_outside = !is_loose || block->is_extra || block->is_exported};
@@ -136,9 +96,6 @@ static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_bl
         for (uint32_t i = 0; i < block->n_home && status == NEAP_OK; i++) {
             status = np_array_push(m->memory, &lesson->home_pages, block->home[i]);
         }
-    }
-    if (is_loose && block->view.lead > 0 && block->view.numbers[0] != NP_NO_PAGE) {
-        resident.neighbour = find_neighbour(block, ends);
     }
     if (is_loose && resident.is_outside) {
         lesson->beside_bytes += (uint64_t)block->view.n_pages * m->device->page_bytes;
@@ -153,17 +110,14 @@ neap_status np_list_residents(neap_device *m, bool is_anew, np_lesson *lesson)
 {
     bool *is_contested = np_memory_alloc_zero(m->memory, m->n_arena, sizeof *is_contested);
     claims homes = {0};
-    claims ends = {0};
     neap_status status = is_contested ? list_homes(m, &homes) : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
         mark_contested(&homes, is_contested);
-        status = list_ends(m, &ends);
     }
     for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
-        status = add_resident(m, lesson, block, is_anew ? NULL : is_contested, &ends);
+        status = add_resident(m, lesson, block, is_anew ? NULL : is_contested);
     }
     np_array_free(m->memory, &homes);
-    np_array_free(m->memory, &ends);
     np_memory_free(m->memory, is_contested, m->n_arena, sizeof *is_contested);
     lesson->beside_bytes += (uint64_t)m->small.slabs.n * m->small.slab_pages * m->device->page_bytes;
     if (m->side.view.numbers) { /* and a little room for it to grow */

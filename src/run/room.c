@@ -132,7 +132,7 @@ static neap_status free_something(neap_device *m, bool *gone)
 {
     neap_block *block = oldest_unpinned(m);
     *gone = true;
-    np_seam_close(m);
+    np_seam_drop_page(m);
     if (m->spares.n > 0) {
         return dissolve_oldest_spare(m);
     }

@@ -2,35 +2,44 @@
  *
  * Pages are large (2 MiB on a GPU) and weights often are not: a page begun for each would waste half a page a block, more
  * than a plan wins elsewhere. Programs that build something, a model or an optimizer's state, malloc one block after the
- * other and free none. So the last page of a new block stays open while nothing is freed: the next one begins there, at an
- * address of its own in a view of its own, whose first page is the same physical page. What such a group leaves behind
- * has no gaps, and the plan keeps it together (np_home in swap/place.h).
+ * other and free none. So as long as nothing is freed, a block begins, within its page, where the one before ended; each
+ * has a view of its own, and the same physical page is the last of one and the first of the other. Plans keep such
+ * neighbours together (np_home in swap/place.h), so that what never leaves has no gaps.
  *
- * No work has ever used the bytes that are given: the page was new to the block that opened it. */
+ * Where a block begins follows from the program's mallocs and frees alone, not from limits or from room: a plan that was
+ * kept is for blocks that begin where these do. Whether the page is shared from the start is another matter: not where
+ * pages come with the first work, nor where it was needed elsewhere.
+ *
+ * No work has ever used the bytes that are given: the page was new to the block that opened the seam. */
 #include "base/checked.h"
 #include "run/manager.h"
 
 enum { UNIT = 512 }; /* bytes: blocks begin at multiples of it */
 
-void np_seam_close(neap_device *m)
+void np_seam_drop_page(neap_device *m)
 {
-    if (m->seam.is_open) {
+    if (m->seam.number != NP_NO_PAGE) {
         np_pages_unuse(&m->pages, &m->seam.number, 1);
-        m->seam = (np_seam){.is_open = false};
+        m->seam.number = NP_NO_PAGE;
     }
 }
 
-uint64_t np_seam_lead(const neap_device *m)
+void np_seam_close(neap_device *m)
 {
-    bool pages_come_with_malloc = m->limit_pages == UINT32_MAX || m->is_beneath;
-    return m->seam.is_open && m->state != NEAP_STATE_RUN && pages_come_with_malloc ? m->seam.end : 0;
+    np_seam_drop_page(m);
+    m->seam = NP_NO_SEAM;
 }
 
-neap_status np_seam_join(neap_device *m, np_view *view)
+/* The first page of a view may be that of the block before, if it is still there. */
+neap_status np_seam_join(neap_device *m, neap_block *block)
 {
-    neap_status status = np_view_map(&m->pages, view, 0, 1, &m->seam.number);
-    if (status == NEAP_OK) {
-        np_pages_use(&m->pages, m->seam.number);
+    neap_status status = NEAP_OK;
+    block->neighbour = m->seam.end > 0 ? m->seam.id : NP_NO_NEIGHBOUR;
+    if (m->seam.end > 0 && m->seam.number != NP_NO_PAGE) {
+        status = np_view_map(&m->pages, &block->view, 0, 1, &m->seam.number);
+        if (status == NEAP_OK) {
+            np_pages_use(&m->pages, m->seam.number);
+        }
     }
     return status;
 }
@@ -40,12 +49,16 @@ void np_seam_open(neap_device *m, const neap_block *block)
     const np_view *view = &block->view;
     uint32_t number = view->numbers[view->n_pages - 1];
     uint64_t end;
-    if (number == NP_NO_PAGE || np_pages_is_arena(&m->pages, number) ||
-        !np_round_up(view->lead + block->bytes, UNIT, &end) || end % m->device->page_bytes == 0) {
+    if (!np_round_up(view->lead + block->bytes, UNIT, &end) || end % m->device->page_bytes == 0) {
         np_seam_close(m);
         return;
     }
-    np_pages_use(&m->pages, number);
+    if (number != NP_NO_PAGE && np_pages_is_arena(&m->pages, number)) {
+        number = NP_NO_PAGE;
+    }
+    if (number != NP_NO_PAGE) {
+        np_pages_use(&m->pages, number);
+    }
     np_seam_close(m);
-    m->seam = (np_seam){.is_open = true, .number = number, .end = end % m->device->page_bytes};
+    m->seam = (np_seam){.number = number, .end = end % m->device->page_bytes, .id = block->id};
 }

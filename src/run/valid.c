@@ -134,7 +134,7 @@ static void count_users(const neap_device *m, uint32_t *n_users)
         count_view(&m->small.slabs.items[i]->view, n_users);
     }
     count_view(&m->side.view, n_users);
-    if (m->seam.is_open) {
+    if (m->seam.number != NP_NO_PAGE) {
         n_users[m->seam.number]++;
     }
 }

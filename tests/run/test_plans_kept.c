@@ -158,6 +158,21 @@ static void test_second_run(void **state)
     }
 }
 
+/* Weights that do not begin at pages: a kept plan is for blocks that begin where its own did, whether a limit was known
+ * from the start or not. */
+static void test_odd_sizes(void **state)
+{
+    static const double shares[] = {0, 0.6};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        little_options options = options_of(shares[i]);
+        options.weight_bytes = 3 * LITTLE_PAGE + 1536;
+        clear_folder();
+        run_first(&options);
+        run_second(&options);
+    }
+}
+
 static void test_environment(void **state)
 {
     little_options options = options_of(0.6);
@@ -401,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_second_run, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_odd_sizes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_raised_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_patterns, set_up, tear_down),
