@@ -16,8 +16,8 @@
 #include "hook/watch.h"
 
 np_hook np_the_hook;
-_Thread_local bool np_hook_is_inside;
-_Thread_local np_hook_device *np_hook_held;
+NP_HOOK_THREAD bool np_hook_is_inside;
+NP_HOOK_THREAD np_hook_device *np_hook_held;
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* of devices, one at a time */
 static pthread_once_t reading = PTHREAD_ONCE_INIT;

@@ -4,6 +4,7 @@
  *   inject.c    the driver calls it at its start: CUPTI is loaded and subscribed
  *   calls.c     which driver calls matter, and where their arguments are
  *   sight.c     one call seen: from its arguments to the blocks it uses, before and after it
+ *   quick.c     a launch that is just what the plan expects
  *   graphs.c    captures and graphs, and the blocks they name
  *   core.c      the process and its devices, stepping aside
  *   blocks.c    malloc and free
@@ -59,7 +60,9 @@ typedef struct np_hook_device {
     np_given given;
     neap_work work;
     np_array(neap_use) uses;
-    bool is_given; /* there is one */
+    bool is_given;               /* there is one */
+    np_array(uint64_t) hits;     /* words of a launch that could be addresses of blocks */
+    const np_hook_memory *quick; /* NULL, or the launch under way is that one */
 
     /* graphs */
     uint32_t n_captures; /* under way */
@@ -95,8 +98,11 @@ typedef struct np_hook {
 } np_hook;
 
 extern np_hook np_the_hook;                        /* a process has one */
-extern _Thread_local bool np_hook_is_inside;       /* what the thread calls now is neap's own */
-extern _Thread_local np_hook_device *np_hook_held; /* whose lock the thread holds, between two callbacks */
+
+/* The library is there from the program's start: its few bytes of each thread are found without a call. */
+#define NP_HOOK_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
+extern NP_HOOK_THREAD bool np_hook_is_inside;       /* what the thread calls now is neap's own */
+extern NP_HOOK_THREAD np_hook_device *np_hook_held; /* whose lock the thread holds, between two callbacks */
 
 /* ---- core.c ---- */
 
@@ -168,6 +174,7 @@ const np_hook_call *np_hook_call_find(const char *name, bool *per_thread);
 typedef struct np_hook_sight {
     np_hook_device *device;
     const np_hook_kernel *kernel; /* NULL: it is no launch */
+    np_hook_memory *memory;       /* NULL, or what is remembered of it */
     bool is_blind;                /* it may use what was not found */
     bool is_fixing;               /* what it uses must stay */
 } np_hook_sight;
@@ -178,6 +185,18 @@ void *np_hook_stream_of(const np_hook_call *call, const np_cupti_data *data); /*
 void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data);
 void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data);
 neap_block *np_hook_block_at(const np_hook_device *device, const void *address); /* NULL: none */
+
+/* ---- quick.c: all under the lock ---- */
+
+/* On the plan: what is remembered is of this plan, and true. */
+void np_hook_quick_follow(np_hook_device *device);
+
+/* The launch was made ready. May it be quick when it comes again? */
+void np_hook_quick_note(np_hook_device *device, np_hook_memory *memory);
+
+/* Before a launch, by a stream that is no thread's own: true where that is all, but for np_hook_quick_end after it. */
+bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data);
+void np_hook_quick_end(np_hook_device *device);
 
 /* ---- graphs.c: all under the lock ---- */
 bool np_hook_is_capturing(np_hook_device *device, void *stream);

@@ -1,7 +1,8 @@
 /* index.h: from an address to the block it lies in.
  *
- * Blocks that take part in plans are some hundreds to some thousands: a sorted array, searched by halving, with one test
- * before that nearly all words of a kernel's parameters fail. */
+ * Blocks that take part in plans are some hundreds to some thousands, and come and go all the time: a sorted sequence cut
+ * into short leaves, so that whoever comes moves a few neighbours, and both searches are in a few lines of memory. One
+ * test before them nearly all words of a kernel's parameters fail. */
 #ifndef NP_HOOK_INDEX_H
 #define NP_HOOK_INDEX_H
 
@@ -16,10 +17,19 @@ typedef struct np_hook_entry {
     bool has_baseline;
 } np_hook_entry;
 
+enum { NP_HOOK_LEAF = 32 };
+
+typedef struct np_hook_leaf {
+    uint32_t n; /* entries: 1 at the least */
+    const char *begins[NP_HOOK_LEAF]; /* of the entries, close together: they are what is searched */
+    np_hook_entry entries[NP_HOOK_LEAF]; /* by address, not overlapping */
+} np_hook_leaf;
+
 typedef struct np_hook_index {
     const neap_memory *memory;
-    np_array(np_hook_entry) entries; /* by address, not overlapping */
-    np_array(const char *) begins;   /* of the entries, close together: they are what is searched */
+    np_array(np_hook_leaf *) leaves; /* by address */
+    np_array(const char *) firsts;   /* where the first entry of each begins */
+    size_t n;                        /* entries */
     const char *lowest;              /* no block is below, */
     const char *highest;             /* or at or above */
 } np_hook_index;
@@ -40,6 +50,9 @@ static inline bool np_hook_index_may_have(const np_hook_index *index, const char
 {
     return address >= index->lowest && address < index->highest;
 }
+
+/* Every block: for (at = 0; (block = np_hook_index_next(index, &leaf, &at));), both 0 at first. NULL: that was all. */
+neap_block *np_hook_index_next(const np_hook_index *index, size_t *leaf, size_t *at);
 
 bool np_hook_index_is_valid(const np_hook_index *index);
 

@@ -9,7 +9,9 @@ void np_hook_recall_init(np_hook_recall *recall, const neap_memory *memory)
 
 static void forget_event(const np_hook_recall *recall, np_hook_memory *event)
 {
-    np_memory_free(recall->memory, event->bytes, event->n_bytes, 1);
+    if (event->n_hits > NP_HOOK_NEAR) {
+        np_memory_free(recall->memory, (uint64_t *)(uintptr_t)event->hits, event->n_hits, sizeof *event->hits);
+    }
     np_memory_free(recall->memory, event->uses, event->n_uses, sizeof *event->uses);
     *event = (np_hook_memory){0};
 }
@@ -30,67 +32,87 @@ void np_hook_recall_forget(np_hook_recall *recall)
     recall->epoch++;
 }
 
-/* Another plan: its events are others. */
-static void begin(np_hook_recall *recall, const void *plan, size_t n_events)
+void np_hook_recall_follow(np_hook_recall *recall, const void *plan, size_t n_events)
 {
-    np_hook_recall_free(recall);
-    recall->events = np_memory_alloc_zero(recall->memory, n_events, sizeof *recall->events);
-    recall->n_events = recall->events ? n_events : 0;
-    recall->plan = plan;
+    if (recall->plan != plan || recall->n_events != n_events) {
+        np_hook_recall_free(recall);
+        recall->events = np_memory_alloc_zero(recall->memory, n_events, sizeof *recall->events);
+        recall->n_events = recall->events ? n_events : 0;
+        recall->plan = plan;
+    }
 }
 
-static bool is_equal(const np_hook_memory *event, const np_hook_kernel *kernel, void *const *parameters)
+np_hook_memory *np_hook_recall_find(const np_hook_recall *recall, size_t event, const void *function)
 {
-    size_t at = 0;
-    for (uint32_t i = 0; i < kernel->n_parameters; i++) {
-        if (kernel->sizes[i] > event->n_bytes - at || memcmp(event->bytes + at, parameters[i], kernel->sizes[i]) != 0) {
+    np_hook_memory *found = event < recall->n_events ? &recall->events[event] : NULL;
+    return found && found->function == function && found->epoch == recall->epoch ? found : NULL;
+}
+
+bool np_hook_recall_is_equal(const np_hook_memory *memory, const np_hook_index *index, void *const *parameters)
+{
+    const uint64_t lowest = (uint64_t)(uintptr_t)index->lowest;
+    const uint64_t span = (uint64_t)(uintptr_t)index->highest - lowest;
+    const uint32_t n_hits = memory->n_hits;
+    uint32_t next = 0;
+    for (uint32_t i = 0; i < memory->n_parameters; i++) {
+        const char *at = parameters[i];
+        size_t n = memory->sizes[i] / sizeof(uint64_t);
+        for (size_t k = 0; k < n; k++) {
+            uint64_t word;
+            memcpy(&word, at + k * sizeof word, sizeof word);
+            if (word - lowest < span) {
+                if (next == n_hits || memory->hits[next] != word) {
+                    return false;
+                }
+                next++;
+            }
+        }
+    }
+    return next == n_hits;
+}
+
+/* The event's own copies; what it was is given up. */
+static bool copy_all(const np_hook_recall *recall, np_hook_memory *event, const uint64_t *hits, size_t n_hits,
+                     const neap_use *uses, size_t n_uses)
+{
+    uint64_t *far = NULL;
+    forget_event(recall, event);
+    event->uses = np_memory_alloc(recall->memory, n_uses, sizeof *uses);
+    if (!event->uses) {
+        return false;
+    }
+    event->n_uses = (uint32_t)n_uses;
+    if (n_hits > NP_HOOK_NEAR) {
+        far = np_memory_alloc(recall->memory, n_hits, sizeof *far);
+        if (!far) {
+            forget_event(recall, event);
             return false;
         }
-        at += kernel->sizes[i];
     }
-    return at == event->n_bytes;
-}
-
-const np_hook_memory *np_hook_recall_find(np_hook_recall *recall, const void *plan, size_t n_events, size_t event,
-                                          const np_hook_kernel *kernel, void *const *parameters)
-{
-    const np_hook_memory *found;
-    if (recall->plan != plan) {
-        begin(recall, plan, n_events);
-    }
-    if (event >= recall->n_events) {
-        return NULL;
-    }
-    found = &recall->events[event];
-    return found->function == kernel->function && found->epoch == recall->epoch && is_equal(found, kernel, parameters)
-               ? found
-               : NULL;
-}
-
-void np_hook_recall_keep(np_hook_recall *recall, size_t event, const np_hook_kernel *kernel, void *const *parameters,
-                         const neap_use *uses, size_t n_uses)
-{
-    np_hook_memory made = {.function = kernel->function, .epoch = recall->epoch, .n_uses = n_uses};
-    size_t at = 0;
-    if (event >= recall->n_events) {
-        return;
-    }
-    for (uint32_t i = 0; i < kernel->n_parameters; i++) {
-        made.n_bytes += kernel->sizes[i];
-    }
-    forget_event(recall, &recall->events[event]);
-    made.bytes = np_memory_alloc(recall->memory, made.n_bytes, 1);
-    made.uses = np_memory_alloc(recall->memory, n_uses, sizeof *made.uses);
-    if (!made.bytes || !made.uses) {
-        forget_event(recall, &made);
-        return;
-    }
-    for (uint32_t i = 0; i < kernel->n_parameters; i++) {
-        memcpy(made.bytes + at, parameters[i], kernel->sizes[i]);
-        at += kernel->sizes[i];
+    event->hits = far ? far : event->near;
+    event->n_hits = (uint32_t)n_hits;
+    if (n_hits > 0) {
+        memcpy(far ? far : event->near, hits, n_hits * sizeof *hits);
     }
     if (n_uses > 0) {
-        memcpy(made.uses, uses, n_uses * sizeof *uses);
+        memcpy(event->uses, uses, n_uses * sizeof *uses);
     }
-    recall->events[event] = made;
+    return true;
+}
+
+np_hook_memory *np_hook_recall_keep(np_hook_recall *recall, size_t event, const np_hook_kernel *kernel,
+                                    const uint64_t *hits, size_t n_hits, const neap_use *uses, size_t n_uses)
+{
+    np_hook_memory *made = event < recall->n_events ? &recall->events[event] : NULL;
+    if (!made || n_hits > UINT32_MAX || !copy_all(recall, made, hits, n_hits, uses, n_uses)) {
+        return NULL;
+    }
+    made->function = kernel->function;
+    made->epoch = recall->epoch;
+    made->sizes = kernel->sizes;
+    made->n_parameters = kernel->n_parameters;
+    for (uint32_t i = 0; i < kernel->n_parameters; i++) {
+        made->n_words += (uint32_t)(kernel->sizes[i] / sizeof(uint64_t));
+    }
+    return made;
 }

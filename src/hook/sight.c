@@ -59,6 +59,9 @@ static void scan(np_hook_sight *s, const void *words, size_t bytes)
         memcpy(&address, at + i * sizeof address, sizeof address);
         if (np_hook_index_may_have(index, address)) {
             const np_hook_entry *entry = np_hook_index_find(index, address);
+            if (np_array_push(device->manager->memory, &device->hits, (uint64_t)(uintptr_t)address) != NEAP_OK) {
+                s->is_blind = true;
+            }
             if (entry) {
                 add_use(s, entry->block, NEAP_ACCESS_UNKNOWN);
             }
@@ -110,30 +113,36 @@ static bool recall_launch(np_hook_sight *s, const np_hook_kernel *kernel, void *
 {
     np_hook_device *device = s->device;
     const neap_device *m = device->manager;
-    const np_hook_memory *found;
+    np_hook_memory *found;
     if (m->state != NEAP_STATE_RUN) {
-        np_hook_recall_forget(&device->recall);
         return false;
     }
-    found = np_hook_recall_find(&device->recall, m->pattern, m->pattern->program.events.n, planned_event(m), kernel,
-                                parameters);
-    if (!found || np_array_reserve(m->memory, &device->uses, found->n_uses) != NEAP_OK) {
+    np_hook_quick_follow(device);
+    found = np_hook_recall_find(&device->recall, planned_event(m), kernel->function);
+    if (!found || !np_hook_recall_is_equal(found, &device->index, parameters) ||
+        np_array_reserve(m->memory, &device->uses, found->n_uses) != NEAP_OK) {
         return false;
     }
     if (found->n_uses > 0) {
         memcpy(device->uses.items, found->uses, found->n_uses * sizeof *found->uses);
     }
     device->uses.n = found->n_uses;
-    device->facts.n_words += found->n_bytes / sizeof(uint64_t);
+    device->facts.n_words += found->n_words;
+    s->memory = found;
     return true;
 }
 
-static void keep_launch(np_hook_sight *s, const np_hook_kernel *kernel, void *const *parameters)
+static void scan_launch(np_hook_sight *s, const np_hook_kernel *kernel, void *const *parameters)
 {
     np_hook_device *device = s->device;
     const neap_device *m = device->manager;
-    if (m->state == NEAP_STATE_RUN && !s->is_blind) {
-        np_hook_recall_keep(&device->recall, planned_event(m), kernel, parameters, device->uses.items, device->uses.n);
+    device->hits.n = 0;
+    for (uint32_t i = 0; i < kernel->n_parameters; i++) {
+        scan(s, parameters[i], kernel->sizes[i]);
+    }
+    if (m->state == NEAP_STATE_RUN && !s->is_blind && !s->is_fixing) {
+        s->memory = np_hook_recall_keep(&device->recall, planned_event(m), kernel, device->hits.items, device->hits.n,
+                                        device->uses.items, device->uses.n);
     }
 }
 
@@ -153,10 +162,7 @@ static const np_hook_kernel *gather_launch(np_hook_sight *s, const np_hook_call 
     if (!parameters && extra) {
         gather_extra(s, extra);
     } else if (parameters && !recall_launch(s, kernel, parameters)) {
-        for (uint32_t i = 0; i < kernel->n_parameters; i++) {
-            scan(s, parameters[i], kernel->sizes[i]);
-        }
-        keep_launch(s, kernel, parameters);
+        scan_launch(s, kernel, parameters);
     }
     return kernel;
 }
@@ -290,6 +296,9 @@ static void make_ready(np_hook_sight *s, const char *name, uint64_t key, void *s
     if (status != NEAP_OK) {
         give_up(device, name, status);
     }
+    if (s->memory) {
+        np_hook_quick_note(device, s->memory);
+    }
     m->device->api->begin(m->device, lane, device->given.times);
     device->is_given = true;
 }
@@ -359,9 +368,15 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
 /* A copy that the host waits for: on the legacy stream, as the driver has it. */
 void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data)
 {
-    void *stream = np_hook_stream_of(call, data);
-    const void *address = pointer_at(data, call->to);
+    void *stream;
+    const void *address;
     neap_block *block;
+    if ((call->kind == NP_CALL_LAUNCH || call->kind == NP_CALL_LAUNCH_EX) && !per_thread &&
+        np_hook_quick_begin(device, call, data)) {
+        return;
+    }
+    stream = np_hook_stream_of(call, data);
+    address = pointer_at(data, call->to);
     switch ((np_hook_call_kind)call->kind) {
     case NP_CALL_STREAM_DESTROY:
         for (np_stream i = 0; i < NP_MAX_STREAMS; i++) {
@@ -417,6 +432,10 @@ static void *result_at(const np_cupti_data *data, uint8_t offset)
 void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data)
 {
     neap_device *m = device->manager;
+    if (device->quick) {
+        np_hook_quick_end(device);
+        return;
+    }
     if (device->is_given) {
         device->is_given = false;
         np_exec_given(m, &device->given, m->device->api->end(m->device, device->work.stream));

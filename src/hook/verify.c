@@ -83,8 +83,9 @@ static void put_back(neap_block *block)
 
 static void put_all_back(void)
 {
-    for (size_t i = 0; i < device.index.entries.n; i++) {
-        put_back(device.index.entries.items[i].block);
+    neap_block *block;
+    for (size_t leaf = 0, at = 0; (block = np_hook_index_next(&device.index, &leaf, &at)) != NULL;) {
+        put_back(block);
     }
 }
 
@@ -155,8 +156,8 @@ static void tell_launch(const char *name)
     if (!settings->tells_verified || settings->verify_launches.end - settings->verify_launches.first != 1) {
         return;
     }
-    for (size_t i = 0; i < device.index.entries.n; i++) {
-        const neap_block *block = device.index.entries.items[i].block;
+    const neap_block *block;
+    for (size_t leaf = 0, at = 0; (block = np_hook_index_next(&device.index, &leaf, &at)) != NULL;) {
         if (block->is_absent && is_within(&settings->verify_blocks, block->id)) {
             (void)fprintf(stderr, "neap-verify: launch %llu %s, block %llu (%llu bytes)\n",
                           (unsigned long long)n_launches, name, (unsigned long long)block->id,
@@ -175,8 +176,8 @@ static void poison_others(const np_hook_sight *sight, const char *name)
         put_all_back();
         return;
     }
-    for (size_t i = 0; i < device.index.entries.n; i++) {
-        neap_block *block = device.index.entries.items[i].block;
+    neap_block *block;
+    for (size_t leaf = 0, at = 0; (block = np_hook_index_next(&device.index, &leaf, &at)) != NULL;) {
         if (block->pinned_by != fake.pin && !block->is_absent && !block->is_fixed &&
             is_within(&settings->verify_blocks, block->id)) {
             take_away(block);

@@ -123,6 +123,8 @@ struct neap_device {
     bool is_saved; /* the plan cache has the plans as they are */
 
     neap_stats stats; /* counters; what can be computed is filled in on request */
+
+    uint64_t n_settled; /* times that a plan was no longer followed, or entered anew */
 };
 
 /* A manager on a device of the caller's making, which it takes over, also on failure. */

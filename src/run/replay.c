@@ -115,6 +115,7 @@ void np_replay_lap(neap_device *m)
     size_t n_lives = m->pattern->program.lives.n;
     replay r = {.m = m, .pattern = m->pattern};
     neap_status status = NEAP_NO_MEMORY;
+    m->n_settled++;
     r.ids = np_memory_alloc_zero(m->memory, n_lives, sizeof *r.ids);
     if (r.ids && can_be_replayed(m, m->pattern)) {
         np_recorder_begin_empty(&m->recorder);

@@ -33,7 +33,7 @@ static void test_edges(void **state)
     ASSERT_TRUE(np_hook_index_may_have(&index, space + 100));
     ASSERT_FALSE(np_hook_index_may_have(&index, space + 200));
     ASSERT_FALSE(np_hook_index_remove(&index, space + 101, &taken)); /* inside is not the begin */
-    ASSERT_EQ(index.entries.n, 1);
+    ASSERT_EQ(index.n, 1);
     ASSERT_TRUE(np_hook_index_remove(&index, space + 100, &taken));
     ASSERT_EQ(taken.baseline, 7);
     ASSERT_TRUE(taken.begin == space + 100 && taken.end == space + 200);
@@ -112,7 +112,7 @@ static void check(const model *m, np_rng *rng)
         ASSERT_TRUE(!known || found->baseline == known->baseline);
         ASSERT_TRUE(!known || np_hook_index_may_have(&m->index, at));
     }
-    ASSERT_EQ(m->index.entries.n, m->n);
+    ASSERT_EQ(m->index.n, m->n);
     ASSERT_TRUE(np_hook_index_is_valid(&m->index));
 }
 
@@ -144,7 +144,7 @@ static neap_status fill(const neap_memory *memory, void *user)
     for (uint32_t i = 0; i < 300 && status == NEAP_OK; i++) {
         np_hook_entry entry = entry_of(8 * (300 - i), 8 * (300 - i) + 8, i);
         status = np_hook_index_add(&index, &entry);
-        if (!np_hook_index_is_valid(&index) || index.entries.n != i + (status == NEAP_OK)) {
+        if (!np_hook_index_is_valid(&index) || index.n != i + (status == NEAP_OK)) {
             status = NEAP_INTERNAL;
         }
     }
@@ -168,11 +168,11 @@ static void test_is_valid(void **state)
         ASSERT_OK(np_hook_index_add(&index, &entry));
     }
     ASSERT_TRUE(np_hook_index_is_valid(&index));
-    index.entries.items[1].end = space + 220; /* into the next */
+    index.leaves.items[0]->entries[1].end = space + 220; /* into the next */
     ASSERT_FALSE(np_hook_index_is_valid(&index));
-    index.entries.items[1].end = index.entries.items[1].begin;
+    index.leaves.items[0]->entries[1].end = index.leaves.items[0]->entries[1].begin;
     ASSERT_FALSE(np_hook_index_is_valid(&index));
-    index.entries.items[1].end = space + 150;
+    index.leaves.items[0]->entries[1].end = space + 150;
     index.highest = space + 200;
     ASSERT_FALSE(np_hook_index_is_valid(&index));
     index.highest = space + 250;

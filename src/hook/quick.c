@@ -1,0 +1,82 @@
+/* quick.c: launches that are just what the plan expects, and for which nothing is to be done.
+ *
+ * They are nearly all launches of a program that is on a plan without swaps, and it must not feel them. So there is one way
+ * for them that touches little memory, and none of the blocks: the launch is compared with what is remembered of this event
+ * (recall.h), counted, and gone. Whatever is not the same goes the long way (sight.c), which finds out what to do, and
+ * whether the next launch at this event may be quick. What the long way would do for such a launch, and why it can be left
+ * out:
+ *
+ *   - Its uses are matched with those of the plan: they are the same blocks as then, and the same plan, which was not left
+ *     since (n_settled). Blocks that the plan does not know are not among them.
+ *   - Waits: there are no operations at this event; blocks from beside the plan were waited for then by this very stream;
+ *     of late uses there are none on other streams.
+ *   - Writes are counted in the blocks, so that no copy on the host is taken for a true one: those were counted then, and
+ *     nothing was copied to the host since (bytes_out). Planned blocks have no copies there at first.
+ *   - Streams that have used a block are noted: to know of one less makes a late use wait more. */
+#include <string.h>
+
+#include "hook/core.h"
+#include "run/follow.h"
+
+static const void *pointer_at(const np_cupti_data *data, uint8_t offset)
+{
+    const void *value;
+    memcpy(&value, (const char *)data->parameters + offset, sizeof value);
+    return value;
+}
+
+void np_hook_quick_follow(np_hook_device *device)
+{
+    np_hook_recall *recall = &device->recall;
+    const neap_device *m = device->manager;
+    if (recall->n_settled != m->n_settled) {
+        np_hook_recall_forget(recall);
+        recall->n_settled = m->n_settled;
+    }
+    np_hook_recall_follow(recall, m->pattern, m->pattern->program.events.n);
+}
+
+void np_hook_quick_note(np_hook_device *device, np_hook_memory *memory)
+{
+    const np_hook_recall *recall = &device->recall;
+    const neap_device *m = device->manager;
+    bool is_here = m->state == NEAP_STATE_RUN && recall->plan == m->pattern && recall->n_settled == m->n_settled &&
+                   m->cursor < recall->n_events && memory == &recall->events[m->cursor];
+    memory->is_quick = is_here && np_follow_can_pass(m, &device->given, &memory->exec);
+    memory->bytes_out = m->stats.bytes_out;
+    memory->lane = (uint8_t)device->work.stream;
+}
+
+bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data)
+{
+    const neap_device *m = device->manager;
+    const np_hook_recall *recall = &device->recall;
+    const np_hook_memory *memory;
+    void *const *parameters;
+    if (m->state != NEAP_STATE_RUN || recall->plan != m->pattern || recall->n_settled != m->n_settled ||
+        device->n_captures > 0) {
+        return false;
+    }
+    memory = np_hook_recall_find(recall, m->cursor, pointer_at(data, call->bytes));
+    if (!memory || !memory->is_quick || memory->bytes_out != m->stats.bytes_out ||
+        device->streams[memory->lane] != np_hook_stream_of(call, data) ||
+        (m->has_late && np_seen_is_late_elsewhere(m, memory->lane))) {
+        return false;
+    }
+    parameters = pointer_at(data, call->to);
+    if (!parameters || !np_hook_recall_is_equal(memory, &device->index, parameters)) {
+        return false;
+    }
+    device->facts.n_launches++;
+    device->facts.n_words += memory->n_words;
+    device->quick = memory;
+    return true;
+}
+
+void np_hook_quick_end(np_hook_device *device)
+{
+    np_device *d = device->manager->device;
+    const np_hook_memory *memory = device->quick;
+    device->quick = NULL;
+    np_follow_pass(device->manager, memory->exec, d->api->end(d, memory->lane));
+}
