@@ -113,6 +113,7 @@ static void look(figures *f, size_t n_blocks, size_t n_words, size_t n_hits)
     np_hook_recall_free(&device.recall);
     np_hook_index_free(&device.index);
     np_array_free(&np_memory_default, &device.uses);
+    np_array_free(&np_memory_default, &device.hits);
     free(blocks);
 }
 

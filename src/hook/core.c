@@ -21,6 +21,8 @@ NP_HOOK_THREAD np_hook_device *np_hook_held;
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* of devices, one at a time */
 static pthread_once_t reading = PTHREAD_ONCE_INIT;
+static atomic_bool is_read; /* the settings are */
+static atomic_int only_device = -1;
 static atomic_bool is_over;
 static _Atomic(np_hook_device *)
     open_devices[NP_HOOK_MAX_DEVICES]; /* the same as np_the_hook.devices, for a quick look */
@@ -56,11 +58,14 @@ static void read_settings(void)
     if (np_the_hook.settings.mode != NP_HOOK_OFF) {
         (void)pthread_atfork(NULL, NULL, in_child);
     }
+    atomic_store_explicit(&is_read, true, memory_order_release);
 }
 
 bool np_hook_is_on(void)
 {
-    (void)pthread_once(&reading, read_settings);
+    if (!atomic_load_explicit(&is_read, memory_order_acquire)) {
+        (void)pthread_once(&reading, read_settings);
+    }
     return np_the_hook.settings.mode != NP_HOOK_OFF;
 }
 
@@ -180,6 +185,17 @@ static np_hook_device *open_device(int ordinal, const char **why)
     return device;
 }
 
+static bool has_one_device(void)
+{
+    int n = 0;
+    return np_the_hook.driver.device_count && np_the_hook.driver.device_count(&n) == NP_CU_SUCCESS && n == 1;
+}
+
+int np_hook_only_device(void)
+{
+    return atomic_load_explicit(&only_device, memory_order_relaxed);
+}
+
 np_hook_device *np_hook_device_get(int ordinal)
 {
     static bool has_begun;
@@ -206,6 +222,9 @@ np_hook_device *np_hook_device_get(int ordinal)
     }
     device = np_the_hook.devices[ordinal];
     atomic_store_explicit(&open_devices[ordinal], device, memory_order_release);
+    if (device && has_one_device()) {
+        atomic_store_explicit(&only_device, ordinal, memory_order_relaxed);
+    }
     (void)pthread_mutex_unlock(&opening);
     if (why) {
         np_hook_step_aside(why);

@@ -29,6 +29,7 @@
 #include "run/manager.h"
 
 enum { NP_HOOK_MAX_DEVICES = 16 };
+enum { NP_HOOK_TIMED_EVERY = 64 }; /* one launch in so many is timed, and stands for the others */
 
 /* What a graph names, from its capture to its destruction. */
 typedef struct np_hook_graph {
@@ -97,7 +98,7 @@ typedef struct np_hook {
     uint64_t n_orphans;                           /* calls of contexts of which nothing was asked */
 } np_hook;
 
-extern np_hook np_the_hook;                        /* a process has one */
+extern np_hook np_the_hook; /* a process has one */
 
 /* The library is there from the program's start: its few bytes of each thread are found without a call. */
 #define NP_HOOK_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
@@ -113,6 +114,9 @@ bool np_hook_is_over(void); /* the process ends, or is a forked child */
 /* The device of that ordinal, opened at the first call. NULL: neap has stepped aside. */
 np_hook_device *np_hook_device_get(int ordinal);
 np_hook_device *np_hook_device_of_context(const void *context); /* NULL: none */
+
+/* The ordinal of the one device there is, once it was opened; -1: there are several, or it was not. */
+int np_hook_only_device(void);
 
 /* Once: why, on stderr. Everything comes home; what is asked for from now on comes from the plain pool. */
 void np_hook_step_aside(const char *why);

@@ -153,7 +153,8 @@ static void thin_out(np_hook_index *index, size_t at)
     np_hook_leaf *leaf = index->leaves.items[at];
     if (leaf->n == 0 && index->leaves.n > 1) {
         remove_leaf(index, at);
-    } else if (leaf->n <= FEW && at + 1 < index->leaves.n && leaf->n + index->leaves.items[at + 1]->n <= NP_HOOK_LEAF / 2) {
+    } else if (leaf->n <= FEW && at + 1 < index->leaves.n &&
+               leaf->n + index->leaves.items[at + 1]->n <= NP_HOOK_LEAF / 2) {
         move_entries(index->leaves.items[at + 1], 0, leaf);
         remove_leaf(index, at + 1);
     }

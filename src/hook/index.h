@@ -20,8 +20,8 @@ typedef struct np_hook_entry {
 enum { NP_HOOK_LEAF = 32 };
 
 typedef struct np_hook_leaf {
-    uint32_t n; /* entries: 1 at the least */
-    const char *begins[NP_HOOK_LEAF]; /* of the entries, close together: they are what is searched */
+    uint32_t n;                          /* entries: 1 at the least */
+    const char *begins[NP_HOOK_LEAF];    /* of the entries, close together: they are what is searched */
     np_hook_entry entries[NP_HOOK_LEAF]; /* by address, not overlapping */
 } np_hook_leaf;
 

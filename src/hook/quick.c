@@ -15,6 +15,7 @@
  *   - Streams that have used a block are noted: to know of one less makes a late use wait more. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "hook/core.h"
 #include "run/follow.h"
 
@@ -47,6 +48,15 @@ void np_hook_quick_note(np_hook_device *device, np_hook_memory *memory)
     memory->lane = (uint8_t)device->work.stream;
 }
 
+static bool has_equal_hits(np_hook_device *device, const np_hook_memory *memory, void *const *parameters)
+{
+    bool is_timed = device->facts.n_launches % NP_HOOK_TIMED_EVERY == 0;
+    uint64_t begin_ns = is_timed ? np_clock_ns() : 0;
+    bool is_equal = np_hook_recall_is_equal(memory, &device->index, parameters);
+    device->facts.scan_ns += is_timed && is_equal ? NP_HOOK_TIMED_EVERY * (np_clock_ns() - begin_ns) : 0;
+    return is_equal;
+}
+
 bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data)
 {
     const neap_device *m = device->manager;
@@ -64,7 +74,7 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
         return false;
     }
     parameters = pointer_at(data, call->to);
-    if (!parameters || !np_hook_recall_is_equal(memory, &device->index, parameters)) {
+    if (!parameters || !has_equal_hits(device, memory, parameters)) {
         return false;
     }
     device->facts.n_launches++;

@@ -11,7 +11,7 @@
 #include "hook/index.h"
 #include "hook/kernels.h"
 
-enum { NP_HOOK_NEAR = 8 };
+enum { NP_HOOK_NEAR = 7 };
 
 /* What is compared stands together: two lines of memory for most launches, and those of the next launch follow. */
 typedef struct np_hook_memory {

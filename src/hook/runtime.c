@@ -74,8 +74,8 @@ static bool is_serving(void)
 
 static int serve_malloc(void **address, size_t bytes, void *stream)
 {
-    int ordinal = 0;
-    int result = np_hook_real_get_device(&ordinal);
+    int ordinal = np_hook_only_device(); /* the runtime need not be asked where there is no choice */
+    int result = ordinal >= 0 ? 0 : np_hook_real_get_device(&ordinal);
     if (result != 0) {
         return result;
     }
@@ -113,7 +113,9 @@ int cudaMallocAsync(void **address, size_t bytes, void *stream);
 int cudaMallocAsync(void **address, size_t bytes, void *stream)
 {
     if (is_serving()) {
-        atomic_store(&allocates_by_stream, true);
+        if (!atomic_load_explicit(&allocates_by_stream, memory_order_relaxed)) {
+            atomic_store(&allocates_by_stream, true);
+        }
         return serve_malloc(address, bytes, stream);
     }
     REAL("cudaMallocAsync", malloc_async_function)

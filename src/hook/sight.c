@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "hook/core.h"
 
-enum { TIMED_EVERY = 16 }; /* one in so many is, and stands for the others */
-
 #define TABLE_BYTES ((size_t)1 << 20) /* copies from the host up to here are looked through for addresses */
 
 static const void *pointer_at(const np_cupti_data *data, uint8_t offset)
@@ -56,15 +54,18 @@ static void scan(np_hook_sight *s, const void *words, size_t bytes)
     device->facts.n_words += n;
     for (size_t i = 0; i < n; i++) {
         const char *address;
+        const np_hook_entry *entry;
         memcpy(&address, at + i * sizeof address, sizeof address);
-        if (np_hook_index_may_have(index, address)) {
-            const np_hook_entry *entry = np_hook_index_find(index, address);
-            if (np_array_push(device->manager->memory, &device->hits, (uint64_t)(uintptr_t)address) != NEAP_OK) {
-                s->is_blind = true;
-            }
-            if (entry) {
-                add_use(s, entry->block, NEAP_ACCESS_UNKNOWN);
-            }
+        if (!np_hook_index_may_have(index, address)) {
+            continue;
+        }
+        entry = np_hook_index_find(index, address);
+        if (np_array_push(device->manager->memory, &device->hits, (uint64_t)(uintptr_t)address) != NEAP_OK) {
+            s->is_blind = true;
+        }
+        if (entry &&
+            entry->block->pinned_by != device->manager->pin) { /* all uses of a call that is scanned are alike */
+            add_use(s, entry->block, NEAP_ACCESS_UNKNOWN);
         }
     }
 }
@@ -343,10 +344,10 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
     void *stream = np_hook_stream_of(call, data);
     const char *name;
     uint64_t key;
-    bool is_timed = device->facts.n_launches % TIMED_EVERY == 0;
+    bool is_timed = device->facts.n_launches % NP_HOOK_TIMED_EVERY == 0;
     uint64_t begin_ns = is_timed ? np_clock_ns() : 0;
     np_hook_gather(&s, call, data);
-    device->facts.scan_ns += is_timed ? TIMED_EVERY * (np_clock_ns() - begin_ns) : 0;
+    device->facts.scan_ns += is_timed ? NP_HOOK_TIMED_EVERY * (np_clock_ns() - begin_ns) : 0;
     if (per_thread && (stream == NP_HOOK_LEGACY || stream == (void *)2)) {
         s.is_blind = true; /* a stream of the thread's own, which others cannot name */
         stream = NP_HOOK_LEGACY;

@@ -121,6 +121,7 @@ static void close_scene(scene *s)
     ASSERT_TRUE(np_manager_is_valid(s->device.manager));
     ASSERT_TRUE(np_hook_kernels_is_valid(&s->device.kernels));
     np_array_free(s->device.manager->memory, &s->device.uses);
+    np_array_free(s->device.manager->memory, &s->device.hits);
     np_array_free(s->device.manager->memory, &s->device.graphs);
     np_array_free(s->device.manager->memory, &s->device.kept);
     np_hook_index_free(&s->device.index);
