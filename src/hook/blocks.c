@@ -86,6 +86,9 @@ static neap_status take(np_hook_device *device, uint64_t bytes, void *stream, vo
     }
     if (status == NEAP_OK) {
         *address = at;
+        if (device->index.gap_begin != m->side.view.address) {
+            np_hook_index_exclude(&device->index, m->side.view.address, m->side.view.n_pages * m->device->page_bytes);
+        }
     }
     return status;
 }

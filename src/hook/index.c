@@ -20,6 +20,12 @@ void np_hook_index_free(np_hook_index *index)
     index->lowest = index->highest = NULL;
 }
 
+void np_hook_index_exclude(np_hook_index *index, const char *begin, uint64_t bytes)
+{
+    index->gap_begin = begin;
+    index->gap_bytes = bytes;
+}
+
 /* How many of the sorted addresses are at or below one. Each step takes what it needs without a branch that could not be
  * foretold. */
 static size_t count_from(const char *const *sorted, size_t n, const char *address)
@@ -142,9 +148,9 @@ static np_hook_entry *find_in(const np_hook_index *index, size_t of, const char 
     return n > 0 && address < leaf->entries[n - 1].end ? &leaf->entries[n - 1] : NULL;
 }
 
-np_hook_entry *np_hook_index_find(const np_hook_index *index, const char *address)
+np_hook_entry *np_hook_index_search(const np_hook_index *index, const char *address)
 {
-    return np_hook_index_may_have(index, address) ? find_in(index, leaf_of(index, address), address) : NULL;
+    return find_in(index, leaf_of(index, address), address);
 }
 
 /* The one leaf that is left stays, whatever is in it. */
@@ -204,12 +210,15 @@ bool np_hook_index_is_valid(const np_hook_index *index)
         for (uint32_t k = 0; k < leaf->n; k++) {
             const np_hook_entry *entry = &leaf->entries[k];
             if (entry->begin >= entry->end || leaf->begins[k] != entry->begin || entry->begin < index->lowest ||
-                entry->end > index->highest || (n > 0 && past > entry->begin)) {
+                entry->end > index->highest ||
+                (index->gap_bytes > 0 && entry->begin < index->gap_begin + index->gap_bytes &&
+                 index->gap_begin < entry->end) ||
+                (n > 0 && past > entry->begin)) {
                 return false;
             }
             past = entry->end;
             n++;
         }
     }
-    return n == index->n && index->firsts.n == index->leaves.n;
+    return n == index->n && index->firsts.n == index->leaves.n && (n > 0 || index->lowest == index->highest);
 }

@@ -1,8 +1,9 @@
 /* index.h: from an address to the block it lies in.
  *
  * Blocks that take part in plans are some hundreds to some thousands, and come and go all the time: a sorted sequence cut
- * into short leaves, so that whoever comes moves a few neighbours, and both searches are in a few lines of memory. One
- * test before them nearly all words of a kernel's parameters fail. */
+ * into short leaves, so that whoever comes moves a few neighbours, and both searches are in a few lines of memory. Before
+ * them is a test that nearly all words of a kernel's parameters fail; so do the addresses of small blocks, which have
+ * a range of their own. */
 #ifndef NP_HOOK_INDEX_H
 #define NP_HOOK_INDEX_H
 
@@ -31,7 +32,9 @@ typedef struct np_hook_index {
     np_array(const char *) firsts;   /* where the first entry of each begins */
     size_t n;                        /* entries */
     const char *lowest;              /* no block is below, */
-    const char *highest;             /* or at or above */
+    const char *highest;             /* or at or above, */
+    const char *gap_begin; /* or in the gap, which is for addresses that are never asked for: NULL: there is none */
+    uint64_t gap_bytes;
 } np_hook_index;
 
 void np_hook_index_init(np_hook_index *index, const neap_memory *memory);
@@ -43,12 +46,23 @@ neap_status np_hook_index_add(np_hook_index *index, const np_hook_entry *entry);
 /* The entry whose block begins there, taken out. False: none does. */
 bool np_hook_index_remove(np_hook_index *index, const char *begin, np_hook_entry *entry);
 
-/* The entry whose block has the byte, or NULL. Valid until the next change. */
-np_hook_entry *np_hook_index_find(const np_hook_index *index, const char *address);
+/* No block will ever be in these bytes. */
+void np_hook_index_exclude(np_hook_index *index, const char *begin, uint64_t bytes);
 
 static inline bool np_hook_index_may_have(const np_hook_index *index, const char *address)
 {
-    return address >= index->lowest && address < index->highest;
+    const uint64_t at = (uint64_t)(uintptr_t)address;
+    const uint64_t lowest = (uint64_t)(uintptr_t)index->lowest;
+    const uint64_t highest = (uint64_t)(uintptr_t)index->highest;
+    return at - lowest < highest - lowest && at - (uint64_t)(uintptr_t)index->gap_begin >= index->gap_bytes;
+}
+
+/* The entry whose block has the byte, or NULL. Valid until the next change. */
+np_hook_entry *np_hook_index_search(const np_hook_index *index, const char *address); /* which passes the test */
+
+static inline np_hook_entry *np_hook_index_find(const np_hook_index *index, const char *address)
+{
+    return np_hook_index_may_have(index, address) ? np_hook_index_search(index, address) : NULL;
 }
 
 /* Every block: for (at = 0; (block = np_hook_index_next(index, &leaf, &at));), both 0 at first. NULL: that was all. */

@@ -50,18 +50,16 @@ np_hook_memory *np_hook_recall_find(const np_hook_recall *recall, size_t event, 
 
 bool np_hook_recall_is_equal(const np_hook_memory *memory, const np_hook_index *index, void *const *parameters)
 {
-    const uint64_t lowest = (uint64_t)(uintptr_t)index->lowest;
-    const uint64_t span = (uint64_t)(uintptr_t)index->highest - lowest;
     const uint32_t n_hits = memory->n_hits;
     uint32_t next = 0;
     for (uint32_t i = 0; i < memory->n_parameters; i++) {
         const char *at = parameters[i];
         size_t n = memory->sizes[i] / sizeof(uint64_t);
         for (size_t k = 0; k < n; k++) {
-            uint64_t word;
+            const char *word;
             memcpy(&word, at + k * sizeof word, sizeof word);
-            if (word - lowest < span) {
-                if (next == n_hits || memory->hits[next] != word) {
+            if (np_hook_index_may_have(index, word)) {
+                if (next == n_hits || memory->hits[next] != (uint64_t)(uintptr_t)word) {
                     return false;
                 }
                 next++;

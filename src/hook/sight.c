@@ -59,7 +59,7 @@ static void scan(np_hook_sight *s, const void *words, size_t bytes)
         if (!np_hook_index_may_have(index, address)) {
             continue;
         }
-        entry = np_hook_index_find(index, address);
+        entry = np_hook_index_search(index, address);
         if (np_array_push(device->manager->memory, &device->hits, (uint64_t)(uintptr_t)address) != NEAP_OK) {
             s->is_blind = true;
         }

@@ -43,6 +43,31 @@ static void test_edges(void **state)
     np_hook_index_free(&index);
 }
 
+/* Addresses of which it is known that no block is there. */
+static void test_gap(void **state)
+{
+    np_hook_index index;
+    np_hook_entry low = entry_of(100, 200, 1);
+    np_hook_entry high = entry_of(900, 1000, 2);
+    (void)state;
+    np_hook_index_init(&index, &np_memory_default);
+    np_hook_index_exclude(&index, space + 200, 600);
+    ASSERT_OK(np_hook_index_add(&index, &low));
+    ASSERT_OK(np_hook_index_add(&index, &high));
+    ASSERT_TRUE(np_hook_index_is_valid(&index));
+    ASSERT_TRUE(np_hook_index_may_have(&index, space + 199));
+    ASSERT_FALSE(np_hook_index_may_have(&index, space + 200));
+    ASSERT_FALSE(np_hook_index_may_have(&index, space + 799));
+    ASSERT_TRUE(np_hook_index_may_have(&index, space + 800));
+    ASSERT_TRUE(np_hook_index_find(&index, space + 199)->baseline == 1);
+    ASSERT_TRUE(np_hook_index_find(&index, space + 900)->baseline == 2);
+    np_hook_index_exclude(&index, space + 150, 600);
+    ASSERT_FALSE(np_hook_index_is_valid(&index)); /* a block is in it */
+    np_hook_index_exclude(&index, NULL, 0);
+    ASSERT_TRUE(np_hook_index_may_have(&index, space + 300));
+    np_hook_index_free(&index);
+}
+
 /* ---- random ones ---- */
 
 typedef struct model {
@@ -184,10 +209,8 @@ static void test_is_valid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_host_memory),
-        cmocka_unit_test(test_is_valid),
+        cmocka_unit_test(test_edges),       cmocka_unit_test(test_gap),      cmocka_unit_test(test_random),
+        cmocka_unit_test(test_host_memory), cmocka_unit_test(test_is_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
