@@ -70,6 +70,7 @@ class DeviceStats(TypedDict, total=False):
     metadata_bytes: int  # of the plans, for each event of their periods
 
     n_launches: int  # kernels, copies, memsets and graphs seen
+    n_quick: int  # of them, that were just what the plan expected
     n_words: int  # of their parameters, scanned
     scan_ns: int  # for all of them
     n_unknown: int  # driver calls of a kind that is not known

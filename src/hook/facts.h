@@ -16,6 +16,7 @@ typedef struct np_hook_facts {
     uint64_t caching_bytes; /* what PyTorch's caching allocator would have held for the same requests; 0: not known */
 
     uint64_t n_launches; /* kernels, copies, memsets and graphs seen */
+    uint64_t n_quick;    /* of them, that were just what the plan expected */
     uint64_t n_words;    /* of parameters, scanned */
     uint64_t scan_ns;    /* for all of them */
     uint64_t n_unknown;  /* calls of a kind that is not known: everything came home before each */

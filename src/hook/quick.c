@@ -78,6 +78,7 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
         return false;
     }
     device->facts.n_launches++;
+    device->facts.n_quick++;
     device->facts.n_words += memory->n_words;
     device->quick = memory;
     return true;

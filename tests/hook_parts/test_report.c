@@ -247,6 +247,7 @@ static void test_json_has_every_fact(void **state)
                                         "held_fixed",
                                         "caching_bytes",
                                         "n_launches",
+                                        "n_quick",
                                         "n_words",
                                         "scan_ns",
                                         "n_unknown",
