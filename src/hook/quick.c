@@ -1,6 +1,6 @@
 /* quick.c: launches that are just what the plan expects, and for which nothing is to be done.
  *
- * They are nearly all launches of a program that is on a plan without swaps, and it must not feel them. So there is one way
+ * They are nearly all launches of a program that is on a plan, and it must not feel them. So there is one way
  * for them that touches little memory, and none of the blocks: the launch is compared with what is remembered of this event
  * (recall.h), counted, and gone. Whatever is not the same goes the long way (sight.c), which finds out what to do, and
  * whether the next launch at this event may be quick. What the long way would do for such a launch, and why it can be left
@@ -12,7 +12,9 @@
  *     of late uses there are none on other streams.
  *   - Writes are counted in the blocks, so that no copy on the host is taken for a true one: those were counted then, and
  *     nothing was copied to the host since (bytes_out). Planned blocks have no copies there at first.
- *   - Streams that have used a block are noted: to know of one less makes a late use wait more. */
+ *   - Streams that have used a block are noted: to know of one less makes a late use wait more.
+ *
+ * On a plan with swaps, where copies are made all the time and waits are dear, the last two are done. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -45,7 +47,14 @@ void np_hook_quick_note(np_hook_device *device, np_hook_memory *memory)
                    m->cursor < recall->n_events && memory == &recall->events[m->cursor];
     memory->is_quick = is_here && np_follow_can_pass(m, &device->given, &memory->exec);
     memory->bytes_out = m->stats.bytes_out;
+    memory->notes_uses = is_here && m->pattern->program.swaps.n > 0;
     memory->lane = (uint8_t)device->work.stream;
+}
+
+/* With swaps, bytes have several addresses, and kernels that overlap need more: the long way knows. */
+static bool is_still_quick(const np_hook_device *device, const np_hook_call *call, const np_hook_memory *memory)
+{
+    return memory->notes_uses ? call->kind != NP_CALL_LAUNCH_EX : memory->bytes_out == device->manager->stats.bytes_out;
 }
 
 static bool has_equal_hits(np_hook_device *device, const np_hook_memory *memory, void *const *parameters)
@@ -68,7 +77,7 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
         return false;
     }
     memory = np_hook_recall_find(recall, m->cursor, pointer_at(data, call->bytes));
-    if (!memory || !memory->is_quick || memory->bytes_out != m->stats.bytes_out ||
+    if (!memory || !memory->is_quick || !is_still_quick(device, call, memory) ||
         device->streams[memory->lane] != np_hook_stream_of(call, data) ||
         (m->has_late && np_seen_is_late_elsewhere(m, memory->lane))) {
         return false;
@@ -89,5 +98,9 @@ void np_hook_quick_end(np_hook_device *device)
     np_device *d = device->manager->device;
     const np_hook_memory *memory = device->quick;
     device->quick = NULL;
+    for (uint32_t i = 0; memory->notes_uses && i < memory->n_uses; i++) {
+        memory->uses[i].block->clean.n_writes += memory->uses[i].kind != NEAP_ACCESS_READ;
+        memory->uses[i].block->used_by |= 1u << memory->lane;
+    }
     np_follow_pass(device->manager, memory->exec, d->api->end(d, memory->lane));
 }

@@ -26,7 +26,8 @@ typedef struct np_hook_memory {
     uint32_t n_uses;
     uint32_t exec; /* its number in the period */
     uint8_t lane;
-    bool is_quick;      /* the manager has nothing to do for it: see quick.c */
+    bool is_quick;      /* the manager has nothing to do for it: see quick.c, */
+    bool notes_uses;    /* but to note who has used its blocks, and written them */
     uint64_t bytes_out; /* stats.bytes_out then */
     uint64_t near[NP_HOOK_NEAR];
 } np_hook_memory;

@@ -403,7 +403,7 @@ bool np_follow_can_pass(const neap_device *m, const np_given *given, uint32_t *e
 {
     const np_program_event *event = &m->pattern->program.events.items[m->cursor];
     if (!given->is_planned || given->is_late || given->is_elsewhere || given->times || event->n_before > 0 ||
-        event->n_after > 0 || m->pattern->program.swaps.n > 0) {
+        event->n_after > 0) {
         return false;
     }
     for (size_t i = 0; i < given->n_uses; i++) {

@@ -9,7 +9,7 @@
 #include "run/manager.h"
 
 /* The exec that was made ready and is about to be given: could the same one be passed in later laps? As long as the plan is
- * not left, and nothing is copied out. `exec`: its number in the period. */
+ * not left, and where anything was copied out since, if its writes are counted. `exec`: its number in the period. */
 bool np_follow_can_pass(const neap_device *m, const np_given *given, uint32_t *exec);
 
 /* Must work of the stream come after late uses of others? */
