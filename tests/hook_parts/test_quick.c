@@ -10,6 +10,7 @@
 #include "testing.h"
 
 enum { PAGE = 4096, N_STREAMS = 2, N_PARAMETERS = 3, N_WEIGHTS = 3, N_VALUES = 4, N_LAUNCHES = 10 };
+enum { EXTRA = N_WEIGHTS + N_VALUES, N_BLOCKS };
 
 /* ---- doubles ---- */
 
@@ -49,9 +50,7 @@ static np_cu_result is_capturing(np_cu_stream stream, np_cu_capture_status *stat
 typedef struct scene {
     np_device *raw;
     np_hook_device device;
-    neap_block *weights[N_WEIGHTS];
-    neap_block *values[N_VALUES];
-    neap_block *extra;
+    neap_block *blocks[N_BLOCKS]; /* weights, values, and EXTRA, which is there at times */
     uint64_t n_quick;
 } scene;
 
@@ -127,7 +126,7 @@ static void open_scene(scene *s, bool can_be_quick)
         s->device.streams[i] = can_be_quick ? (void *)(uintptr_t)(0x40 + i) : (void *)(uintptr_t)8;
     }
     for (int i = 0; i < N_WEIGHTS; i++) {
-        s->weights[i] = make(s, (3 + (uint64_t)i) * PAGE);
+        s->blocks[i] = make(s, (3 + (uint64_t)i) * PAGE);
     }
 }
 
@@ -155,10 +154,7 @@ typedef struct told {
 
 static neap_block *block_of(const scene *s, int number)
 {
-    return number < 0                       ? NULL
-           : number < N_WEIGHTS             ? s->weights[number]
-           : number == N_WEIGHTS + N_VALUES ? s->extra
-                                            : s->values[number - N_WEIGHTS];
+    return number < 0 ? NULL : s->blocks[number];
 }
 
 static uint64_t word_of(const scene *s, int number, uint64_t offset)
@@ -226,7 +222,7 @@ static void compare(const scene *a, const scene *b)
             ASSERT_EQ(m->pattern->late[i], n->pattern->late[i]);
         }
     }
-    for (int i = 0; i <= N_WEIGHTS + N_VALUES; i++) {
+    for (int i = 0; i < N_BLOCKS; i++) {
         const neap_block *x = block_of(a, i);
         const neap_block *y = block_of(b, i);
         ASSERT_TRUE((x != NULL) == (y != NULL) && (!x || is_clean(x) == is_clean(y)));
@@ -299,7 +295,7 @@ static void disturb(twins *t, told *call, np_rng *rng, uint64_t rare)
     switch (np_rng_below(rng, 8)) {
     case 0:
     case 1:
-        call->stale = (int)np_rng_below(rng, N_WEIGHTS + N_VALUES + 1);
+        call->stale = (int)np_rng_below(rng, N_BLOCKS);
         break;
     case 2:
         call->stream = 1 - call->stream;
@@ -308,7 +304,7 @@ static void disturb(twins *t, told *call, np_rng *rng, uint64_t rare)
         call->blocks[np_rng_below(rng, 3)] = -1;
         break;
     case 4:
-        call->blocks[np_rng_below(rng, 3)] = (int)np_rng_below(rng, N_WEIGHTS + N_VALUES);
+        call->blocks[np_rng_below(rng, 3)] = (int)np_rng_below(rng, EXTRA);
         break;
     case 5:
         unload(&t->quick);
@@ -318,10 +314,10 @@ static void disturb(twins *t, told *call, np_rng *rng, uint64_t rare)
         call->kernel = 9;
         break;
     default:
-        if (t->quick.extra) {
-            drop_both(t, &t->quick.extra, &t->slow.extra);
+        if (t->quick.blocks[EXTRA]) {
+            drop_both(t, &t->quick.blocks[EXTRA], &t->slow.blocks[EXTRA]);
         } else {
-            make_both(t, &t->quick.extra, &t->slow.extra, 5 * PAGE);
+            make_both(t, &t->quick.blocks[EXTRA], &t->slow.blocks[EXTRA], 5 * PAGE);
         }
     }
 }
@@ -329,7 +325,7 @@ static void disturb(twins *t, told *call, np_rng *rng, uint64_t rare)
 static void iterate(twins *t, np_rng *rng, uint64_t rare, bool has_sides)
 {
     for (int i = 0; i < N_VALUES; i++) {
-        make_both(t, &t->quick.values[i], &t->slow.values[i], (4 + (uint64_t)i) * PAGE);
+        make_both(t, &t->quick.blocks[N_WEIGHTS + i], &t->slow.blocks[N_WEIGHTS + i], (4 + (uint64_t)i) * PAGE);
     }
     for (int i = 0; i < N_LAUNCHES; i++) {
         told call = planned(i, has_sides);
@@ -337,7 +333,7 @@ static void iterate(twins *t, np_rng *rng, uint64_t rare, bool has_sides)
         give_both(t, &call);
     }
     for (int i = 0; i < N_VALUES; i++) {
-        drop_both(t, &t->quick.values[i], &t->slow.values[i]);
+        drop_both(t, &t->quick.blocks[N_WEIGHTS + i], &t->slow.blocks[N_WEIGHTS + i]);
     }
     if (np_rng_below(rng, rare) == 0) { /* off the plan, some leave: their copies are true until somebody writes */
         int number = (int)np_rng_below(rng, N_WEIGHTS);
@@ -390,7 +386,7 @@ static void settle(twins *t)
     }
     ASSERT_GE(t->quick.n_quick, 50);
     for (int i = 0; i < N_VALUES; i++) {
-        make_both(t, &t->quick.values[i], &t->slow.values[i], (4 + (uint64_t)i) * PAGE);
+        make_both(t, &t->quick.blocks[N_WEIGHTS + i], &t->slow.blocks[N_WEIGHTS + i], (4 + (uint64_t)i) * PAGE);
     }
     for (int i = 0; i < 3; i++) {
         told call = planned(i, false);
@@ -465,13 +461,13 @@ static void test_clean(void **state)
     for (int i = 3; i < N_LAUNCHES; i++) {
         told call = planned(i, false);
         for (int k = 0; k < N_WEIGHTS; k++) { /* as if all had been copied out */
-            np_clean_note(&t.quick.weights[k]->clean, 0, t.quick.weights[k]->bytes);
-            np_clean_note(&t.slow.weights[k]->clean, 0, t.slow.weights[k]->bytes);
+            np_clean_note(&t.quick.blocks[k]->clean, 0, t.quick.blocks[k]->bytes);
+            np_clean_note(&t.slow.blocks[k]->clean, 0, t.slow.blocks[k]->bytes);
         }
         t.quick.device.manager->stats.bytes_out++;
         t.slow.device.manager->stats.bytes_out++;
         give_both(&t, &call);
-        ASSERT_FALSE(is_clean(t.quick.weights[call.blocks[1]]));
+        ASSERT_FALSE(is_clean(t.quick.blocks[call.blocks[1]]));
     }
     ASSERT_EQ(t.quick.n_quick, 0);
     finish(&t);
@@ -490,7 +486,7 @@ static void test_swaps(void **state)
     (void)state;
     settle(&t);
     np_hook_recall_forget(&t.quick.device.recall); /* the plan that was seen so far has none, and less was noted */
-    for (int k = 0; k < N_WEIGHTS + N_VALUES; k++) {
+    for (int k = 0; k < EXTRA; k++) {
         block_of(&t.quick, k)->clean = block_of(&t.slow, k)->clean;
         block_of(&t.quick, k)->used_by = block_of(&t.slow, k)->used_by;
     }
@@ -500,16 +496,16 @@ static void test_swaps(void **state)
             pretend_swaps(&t, 1);
             give_both(&t, &call);
             pretend_swaps(&t, 0);
-            for (int k = 0; k < N_WEIGHTS + N_VALUES; k++) {
+            for (int k = 0; k < EXTRA; k++) {
                 ASSERT_EQ(block_of(&t.quick, k)->clean.n_writes, block_of(&t.slow, k)->clean.n_writes);
                 ASSERT_EQ(block_of(&t.quick, k)->used_by, block_of(&t.slow, k)->used_by);
             }
         }
         for (int i = 0; i < N_VALUES; i++) {
-            drop_both(&t, &t.quick.values[i], &t.slow.values[i]);
+            drop_both(&t, &t.quick.blocks[N_WEIGHTS + i], &t.slow.blocks[N_WEIGHTS + i]);
         }
         for (int i = 0; i < N_VALUES; i++) {
-            make_both(&t, &t.quick.values[i], &t.slow.values[i], (4 + (uint64_t)i) * PAGE);
+            make_both(&t, &t.quick.blocks[N_WEIGHTS + i], &t.slow.blocks[N_WEIGHTS + i], (4 + (uint64_t)i) * PAGE);
         }
     }
     ASSERT_GT(t.quick.n_quick, 10);
