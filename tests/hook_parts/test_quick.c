@@ -52,9 +52,19 @@ typedef struct scene {
     np_hook_device device;
     neap_block *blocks[N_BLOCKS]; /* weights, values, and EXTRA, which is there at times */
     uint64_t n_quick;
+    uint64_t n_waits; /* of streams for others, all told */
+    bool can_be_quick;
 } scene;
 
 static np_device_interface api;
+static neap_status (*real_wait)(np_device *device, np_stream stream, np_stream other, uint64_t mark);
+static uint64_t n_waits; /* of the scene that is being called */
+
+static neap_status note_wait(np_device *device, np_stream stream, np_stream other, uint64_t mark)
+{
+    n_waits += stream != other && mark > 0;
+    return real_wait(device, stream, other, mark);
+}
 
 static void note_begin(np_device *device, np_stream stream, np_times *times)
 {
@@ -115,6 +125,8 @@ static void open_scene(scene *s, bool can_be_quick)
     api.begin = note_begin;
     api.end = note_end;
     api.adopt = note_adopt;
+    real_wait = api.wait;
+    api.wait = note_wait;
     s->raw->api = &api;
     ASSERT_OK(np_manager_open(s->raw, &options, NULL, &s->device.manager));
     s->device.manager->learner.learns_at_once = true;
@@ -122,6 +134,7 @@ static void open_scene(scene *s, bool can_be_quick)
     np_hook_index_init(&s->device.index, &np_memory_default);
     np_hook_kernels_init(&s->device.kernels, &np_memory_default);
     np_hook_recall_init(&s->device.recall, &np_memory_default);
+    s->can_be_quick = can_be_quick;
     for (int i = 0; i < N_STREAMS; i++) { /* a stream that is not known is never quick */
         s->device.streams[i] = can_be_quick ? (void *)(uintptr_t)(0x40 + i) : (void *)(uintptr_t)8;
     }
@@ -183,11 +196,16 @@ static void give(scene *s, const told *t)
     (void)snprintf(name, sizeof name, "kernel_%u", t->kernel);
     arguments.stream = (void *)(uintptr_t)(0x40 + t->stream);
     arguments.parameters = parameters;
+    n_waits = 0;
+    if (!s->can_be_quick) {
+        np_hook_recall_forget(&s->device.recall);
+    }
     np_hook_see_before(&s->device, call, false, &data);
     s->n_quick += s->device.quick != NULL;
     data.site = NP_CUPTI_EXIT;
     data.result = &result;
     np_hook_see_after(&s->device, call, &data);
+    s->n_waits += n_waits;
     ASSERT_TRUE(s->device.quick == NULL);
 }
 
@@ -206,6 +224,8 @@ static void compare(const scene *a, const scene *b)
     ASSERT_EQ(m->stats.n_departures, n->stats.n_departures);
     ASSERT_EQ(m->stats.bytes_out, n->stats.bytes_out);
     ASSERT_EQ(m->n_late, n->n_late);
+    ASSERT_GE(a->n_waits, b->n_waits); /* late uses may wait for more */
+    ASSERT_GE(m->n_settled, m->stats.n_departures);
     ASSERT_EQ(m->has_late, n->has_late);
     ASSERT_EQ(a->device.facts.n_launches, b->device.facts.n_launches);
     ASSERT_EQ(a->device.facts.n_words, b->device.facts.n_words);
@@ -353,6 +373,7 @@ static void run_twins(uint64_t seed, uint64_t rare, bool has_sides, uint64_t lea
     }
     ASSERT_EQ(t.slow.n_quick, 0);
     ASSERT_GE(t.quick.n_quick, least_quick);
+    ASSERT_TRUE(rare < UINT64_MAX || t.quick.n_waits == t.slow.n_waits);
     close_scene(&t.quick);
     close_scene(&t.slow);
 }
