@@ -65,7 +65,7 @@ int main(int argc, char **argv)
         return 2;
     }
     (void)printf("  %-38s %10s %10s %8s %10s\n", "the pool beneath a program", "load MB", "held MB", "alpha", "copied");
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < (f.is_quick ? 2 : argc); i++) {
         replay r = {0};
         if (!read_replay(argv[i], &r)) {
             return 2;

@@ -39,6 +39,8 @@ running() { # what neap costs programs that run on it
     echo "the pool beneath a program: at most 1.01 of the load held"
     "$build/bench/bench_beneath" --csv "$work/new/device.csv" "$traces"/*.neap.gz || failed=1
     echo
+    "$build/bench/bench_hook_steady" --csv "$work/new/device.csv" || failed=1
+    echo
     echo "running recordings on the simulated device: 1 % of an iteration between forecast and clock at most"
     "$build/bench/bench_replay" --csv "$work/new/device.csv" tests/data/traces/*.neap.gz || failed=1
     echo

@@ -3,7 +3,8 @@
  *   runtime.c   the functions of the CUDA runtime that the library puts itself in front of
  *   inject.c    the driver calls it at its start: CUPTI is loaded and subscribed
  *   calls.c     which driver calls matter, and where their arguments are
- *   sight.c     one call seen: from its arguments to the blocks it uses, before and after it
+ *   sight.c     one call seen, before and after it
+ *   gather.c    from a call's arguments to the blocks it uses
  *   quick.c     a launch that is just what the plan expects
  *   graphs.c    captures and graphs, and the blocks they name
  *   core.c      the process and its devices, stepping aside
@@ -17,6 +18,8 @@
  * which it is known. The thread's own calls to the driver are not looked at meanwhile. */
 #ifndef NP_HOOK_CORE_H
 #define NP_HOOK_CORE_H
+
+#include <string.h>
 
 #include "hook/cupti.h"
 #include "hook/facts.h"
@@ -172,7 +175,17 @@ typedef struct np_hook_call {
 /* By its name, _ptsz and _ptds included (*per_thread). NULL: of no interest. */
 const np_hook_call *np_hook_call_find(const char *name, bool *per_thread);
 
-/* ---- sight.c ---- */
+/* An argument of the call, by its offset; NULL: it has none. */
+static inline const void *np_hook_pointer_at(const np_cupti_data *data, uint8_t offset)
+{
+    const void *value = NULL;
+    if (offset != NP_CALL_NOWHERE) {
+        memcpy(&value, (const char *)data->parameters + offset, sizeof value);
+    }
+    return value;
+}
+
+/* ---- gather.c ---- */
 
 /* What is seen of one call. */
 typedef struct np_hook_sight {
@@ -185,10 +198,12 @@ typedef struct np_hook_sight {
 
 /* Into device->uses: the blocks that a call which gives work names, each once. */
 void np_hook_gather(np_hook_sight *sight, const np_hook_call *call, const np_cupti_data *data);
+neap_block *np_hook_block_at(const np_hook_device *device, const void *address); /* NULL: none */
+
+/* ---- sight.c ---- */
 void *np_hook_stream_of(const np_hook_call *call, const np_cupti_data *data); /* the legacy one where it names none */
 void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data);
 void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data);
-neap_block *np_hook_block_at(const np_hook_device *device, const void *address); /* NULL: none */
 
 /* ---- quick.c: all under the lock ---- */
 

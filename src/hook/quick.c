@@ -15,18 +15,9 @@
  *   - Streams that have used a block are noted: to know of one less makes a late use wait more.
  *
  * On a plan with swaps, where copies are made all the time and waits are dear, the last two are done. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "hook/core.h"
-#include "run/follow.h"
-
-static const void *pointer_at(const np_cupti_data *data, uint8_t offset)
-{
-    const void *value;
-    memcpy(&value, (const char *)data->parameters + offset, sizeof value);
-    return value;
-}
+#include "run/pass.h"
 
 void np_hook_quick_follow(np_hook_device *device)
 {
@@ -45,7 +36,7 @@ void np_hook_quick_note(np_hook_device *device, np_hook_memory *memory)
     const neap_device *m = device->manager;
     bool is_here = m->state == NEAP_STATE_RUN && recall->plan == m->pattern && recall->n_settled == m->n_settled &&
                    m->cursor < recall->n_events && memory == &recall->events[m->cursor];
-    memory->is_quick = is_here && np_follow_can_pass(m, &device->given, &memory->exec);
+    memory->is_quick = is_here && np_pass_is_allowed(m, &device->given, &memory->exec);
     memory->bytes_out = m->stats.bytes_out;
     memory->notes_uses = is_here && m->pattern->program.swaps.n > 0;
     memory->lane = (uint8_t)device->work.stream;
@@ -76,13 +67,13 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
         device->n_captures > 0) {
         return false;
     }
-    memory = np_hook_recall_find(recall, m->cursor, pointer_at(data, call->bytes));
+    memory = np_hook_recall_find(recall, m->cursor, np_hook_pointer_at(data, call->bytes));
     if (!memory || !memory->is_quick || !is_still_quick(device, call, memory) ||
         device->streams[memory->lane] != np_hook_stream_of(call, data) ||
-        (m->has_late && np_seen_is_late_elsewhere(m, memory->lane))) {
+        (m->has_late && np_pass_is_late_elsewhere(m, memory->lane))) {
         return false;
     }
-    parameters = pointer_at(data, call->to);
+    parameters = np_hook_pointer_at(data, call->to);
     if (!parameters || !has_equal_hits(device, memory, parameters)) {
         return false;
     }
@@ -102,5 +93,5 @@ void np_hook_quick_end(np_hook_device *device)
         memory->uses[i].block->clean.n_writes += memory->uses[i].kind != NEAP_ACCESS_READ;
         memory->uses[i].block->used_by |= 1u << memory->lane;
     }
-    np_follow_pass(device->manager, memory->exec, d->api->end(d, memory->lane));
+    np_pass(device->manager, memory->exec, d->api->end(d, memory->lane));
 }

@@ -4,7 +4,7 @@
  * waits are listed. What does not match ends the plan (leave.c), and the event is served as any other. */
 #include <string.h>
 
-#include "run/follow.h"
+#include "run/manager.h"
 
 enum { LAPS_BEFORE_SAVING = 3 };
 
@@ -397,22 +397,6 @@ neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool 
     }
     *served = true;
     return NEAP_OK;
-}
-
-bool np_follow_can_pass(const neap_device *m, const np_given *given, uint32_t *exec)
-{
-    const np_program_event *event = &m->pattern->program.events.items[m->cursor];
-    if (!given->is_planned || given->is_late || given->is_elsewhere || given->times || event->n_before > 0 ||
-        event->n_after > 0) {
-        return false;
-    }
-    for (size_t i = 0; i < given->n_uses; i++) {
-        if (given->uses[i].block->life == NP_NO_LIFE) {
-            return false;
-        }
-    }
-    *exec = event->subject;
-    return true;
 }
 
 void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)

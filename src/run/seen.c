@@ -3,7 +3,7 @@
  * A use that was planned and not seen costs nothing. One that was not planned may be a chance word among parameters, or
  * true: the block must be there, the work comes after all that were in its bytes before, and whoever takes the block
  * away, or comes into its bytes later, comes after this *late* use. What was away is a departure; the next plan knows. */
-#include "run/follow.h"
+#include "run/manager.h"
 
 /* Work and copies come after what used bytes without being planned to, wherever it was given. */
 neap_status np_seen_wait_late(neap_device *m, np_stream stream)
@@ -15,16 +15,6 @@ neap_status np_seen_wait_late(neap_device *m, np_stream stream)
         }
     }
     return status;
-}
-
-bool np_seen_is_late_elsewhere(const neap_device *m, np_stream stream)
-{
-    for (np_stream s = 0; s < m->device->n_streams; s++) {
-        if (m->late[s] > 0 && s != stream) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* Nobody in particular waits for it: all do. */

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "hook/core.h"
-#include "run/follow.h"
+#include "run/pass.h"
 #include "testing.h"
 
 enum { PAGE = 4096, N_STREAMS = 2, N_PARAMETERS = 3, N_WEIGHTS = 3, N_VALUES = 4, N_LAUNCHES = 10 };
