@@ -189,17 +189,17 @@ static void set_limit(neap_device *m, const np_lesson *lesson, np_pattern *patte
     }
 }
 
-/* Is there a plan for these events already, and is this one no better? */
-static bool is_no_better(const neap_device *m, const np_pattern *pattern)
+/* A plan for these events that is there already, and no worse than this one; NULL: there is none. */
+static np_pattern *find_no_worse(const neap_device *m, const np_pattern *pattern)
 {
     for (size_t i = 0; i < m->patterns.n && pattern->program.swaps.n == 0; i++) {
-        const np_pattern *other = m->patterns.items[i];
+        np_pattern *other = m->patterns.items[i];
         if (m->is_beneath && other->hash == pattern->hash && other->program.swaps.n == 0 &&
             np_arena_could_fit(m, other) && pattern->program.footprint >= other->program.footprint) {
-            return true;
+            return other;
         }
     }
-    return false;
+    return NULL;
 }
 
 /* A share of the peak load is a limit as soon as the peak is known, with a plan or without. */
@@ -227,13 +227,18 @@ static void note_failure(neap_device *m, const np_lesson *lesson, neap_status st
 
 static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
 {
+    np_pattern *no_worse;
     set_limit(m, lesson, pattern);
+    no_worse = find_no_worse(m, pattern);
     m->n_failed_plans = 0;
-    if (is_no_better(m, pattern) || !add_pattern(m, pattern)) {
+    if (no_worse) {
+        no_worse->is_provisional &= lesson->is_quick;
+    }
+    if (no_worse || !add_pattern(m, pattern)) {
         np_pattern_drop(m, pattern);
         return;
     }
-    pattern->is_quick = lesson->is_quick;
+    pattern->is_quick = pattern->is_provisional = lesson->is_quick;
     pattern->taken_at = m->recorder.n_events;
     for (size_t i = 0; i < lesson->doubted_lives.n; i++) {
         pattern->doubted[lesson->doubted_lives.items[i]] = true;

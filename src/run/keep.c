@@ -55,23 +55,37 @@ void np_plans_load(neap_device *m)
     }
 }
 
+/* A plan that was made in no time is not kept: another run would never ask for the real one. */
+static size_t list_final(const neap_device *m, const np_pattern **patterns)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->patterns.n && n < NP_MAX_PATTERNS; i++) {
+        if (!m->patterns.items[i]->is_provisional) {
+            patterns[n++] = m->patterns.items[i];
+        }
+    }
+    return n;
+}
+
 void np_plans_save(neap_device *m)
 {
+    const np_pattern *patterns[NP_MAX_PATTERNS];
     np_plan_origin origin;
     char path[NP_PLAN_PATH_BYTES];
     neap_error error = {{0}};
     uint64_t limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * m->device->page_bytes;
+    size_t n = m->options.plan_cache && !m->is_saved ? list_final(m, patterns) : 0;
     neap_status status;
-    if (!m->options.plan_cache || m->is_saved || m->patterns.n == 0) {
+    if (n == 0) {
         return;
     }
-    m->is_saved = true;
+    m->is_saved = n == m->patterns.n;
     status = find_path(m, &origin, &error, path);
     if (status == NEAP_OK) {
-        status = np_plan_file_save(path, &origin, limit, (const np_pattern *const *)m->patterns.items, m->patterns.n,
-                                   m->memory, &error);
+        status = np_plan_file_save(path, &origin, limit, patterns, n, m->memory, &error);
     }
     if (status != NEAP_OK) {
+        m->is_saved = true; /* it is said once */
         np_log(m, NEAP_LOG_WARN, "the plan was not saved: %s",
                error.text[0] ? error.text : neap_status_message(status));
     }

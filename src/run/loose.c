@@ -96,7 +96,7 @@ static bool is_fitting(const neap_device *m, const np_spare *spare, uint64_t byt
 {
     const np_view *view = &spare->view;
     uint32_t last = view->numbers[view->n_pages - 1];
-    return view->n_pages == pages_of(m, view->lead + bytes) &&
+    return view->lead == m->seam.end && view->n_pages == pages_of(m, view->lead + bytes) &&
            (bytes <= spare->bytes || m->pages.pages.items[last].n_users == 1);
 }
 
@@ -162,7 +162,7 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
     made->life = NP_NO_LIFE;
     made->kind = bytes < m->device->page_bytes && !m->is_beneath ? NP_BLOCK_SMALL : NP_BLOCK_LOOSE;
     made->malloc_event = UINT64_MAX;
-    made->neighbour = NP_NO_NEIGHBOUR;
+    made->neighbour = made->kind == NP_BLOCK_LOOSE && m->seam.end > 0 ? m->seam.id : NP_NO_NEIGHBOUR;
     if (bytes > (uint64_t)m->device->n_pages * m->device->page_bytes) {
         status = NEAP_DEVICE_FULL;
     } else {
@@ -175,8 +175,8 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
                                           : np_device_fail(status, "%s", neap_status_message(status));
     }
     made->id = m->next_id++;
-    if (is_new && m->state != NEAP_STATE_RUN) {
-        np_seam_open(m, made);
+    if (made->kind == NP_BLOCK_LOOSE && m->state != NEAP_STATE_RUN) {
+        np_seam_open(m, made, is_new);
     }
     np_live_add(m, made);
     if (made->view.n_missing < made->view.n_pages) {

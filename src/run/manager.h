@@ -204,8 +204,9 @@ void np_spares_dissolve(neap_device *m); /* all; no work is under way */
 /* ---- seam.c: blocks that share the page where one ends and the next begins ---- */
 
 neap_status np_seam_join(neap_device *m, neap_block *block); /* its view, new, has a lead of seam.end */
-void np_seam_open(neap_device *m, const neap_block *block);  /* the next block is to begin where it ends */
-void np_seam_drop_page(neap_device *m);                      /* but not in the same page */
+/* The next block is to begin where this one ends, in the same page if nothing was behind it there before. */
+void np_seam_open(neap_device *m, const neap_block *block, bool is_new);
+void np_seam_drop_page(neap_device *m); /* but not in the same page */
 void np_seam_close(neap_device *m);
 
 /* ---- residents.c ---- */

@@ -43,7 +43,8 @@ typedef struct np_pattern {
     uint32_t n_tail;   /* so many last events occur in this order only at the period's end; 0: no number below
                             * NP_RECENT_KEYS does */
     bool was_entered;
-    bool is_quick;        /* the pool alone, made in no time: a better one is to be asked for */
+    bool is_quick;        /* the pool alone, made in no time: a better one is to be asked for, */
+    bool is_provisional;  /* or was, and has not come: this one is not worth keeping for later runs */
     uint32_t limit_pages; /* the limit that holds from its first entering on; 0: no other than before */
     uint64_t taken_at;    /* events recorded when it was taken from the planner */
     uint32_t n_live;      /* planned blocks that are live */

@@ -8,7 +8,7 @@
  *
  * Where a block begins follows from the program's mallocs and frees alone, not from limits or from room: a plan that was
  * kept is for blocks that begin where these do. Whether the page is shared from the start is another matter: not where
- * pages come with the first work, nor where it was needed elsewhere.
+ * pages come with the first work, where it was needed elsewhere, or where addresses are used again.
  *
  * No work has ever used the bytes that are given: the page was new to the block that opened the seam. */
 #include "base/checked.h"
@@ -34,7 +34,6 @@ void np_seam_close(neap_device *m)
 neap_status np_seam_join(neap_device *m, neap_block *block)
 {
     neap_status status = NEAP_OK;
-    block->neighbour = m->seam.end > 0 ? m->seam.id : NP_NO_NEIGHBOUR;
     if (m->seam.end > 0 && m->seam.number != NP_NO_PAGE) {
         status = np_view_map(&m->pages, &block->view, 0, 1, &m->seam.number);
         if (status == NEAP_OK) {
@@ -44,7 +43,7 @@ neap_status np_seam_join(neap_device *m, neap_block *block)
     return status;
 }
 
-void np_seam_open(neap_device *m, const neap_block *block)
+void np_seam_open(neap_device *m, const neap_block *block, bool is_new)
 {
     const np_view *view = &block->view;
     uint32_t number = view->numbers[view->n_pages - 1];
@@ -53,7 +52,7 @@ void np_seam_open(neap_device *m, const neap_block *block)
         np_seam_close(m);
         return;
     }
-    if (number != NP_NO_PAGE && np_pages_is_arena(&m->pages, number)) {
+    if (number != NP_NO_PAGE && (!is_new || np_pages_is_arena(&m->pages, number))) {
         number = NP_NO_PAGE;
     }
     if (number != NP_NO_PAGE) {

@@ -97,16 +97,20 @@ static void test_used_again(void **state)
 {
     little_options options = {0};
     little_program p;
+    const void *at;
     shadow_block blocks[MANY];
     (void)state;
     start(&p, &options, ODD, blocks);
-    little_free(&p, &blocks[4]);
-    little_malloc(&p, ODD + 512, &blocks[4]); /* in as many pages */
+    at = neap_data(blocks[0].block);
+    little_free(&p, &blocks[0]);
+    little_malloc(&p, ODD - 512, &blocks[0]);
+    ASSERT_TRUE(neap_data(blocks[0].block) == at);
     for (int i = 0; i < MANY; i++) {
         check_block(&p, &blocks[i]);
     }
-    little_free(&p, &blocks[5]);
-    little_malloc(&p, ODD - 512, &blocks[5]);
+    little_free(&p, &blocks[0]);
+    little_malloc(&p, ODD + 512, &blocks[0]); /* in as many pages */
+    ASSERT_TRUE(neap_data(blocks[0].block) != at);
     for (int i = 0; i < MANY; i++) {
         check_block(&p, &blocks[i]);
     }
