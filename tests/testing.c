@@ -5,6 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+uint32_t test_rounds(uint32_t few, uint32_t many)
+{
+    const char *soak = getenv("NEAP_SOAK");
+    return soak && *soak ? many : few;
+}
+
 /* ---------------------------------------------------------------- assertions ---- */
 
 void test_fail(const char *file, int line, const char *format, ...)

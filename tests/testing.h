@@ -24,6 +24,16 @@
 #define TEST_SANITIZED 0
 #endif
 
+/* 1 under the thread sanitizer, which finds races and nothing else: there, programs should have threads. */
+#ifdef __SANITIZE_THREAD__
+#define TEST_RACES 1
+#else
+#define TEST_RACES 0
+#endif
+
+/* How often a test repeats itself: `few` times in `make test`, `many` times where NEAP_SOAK is set, as `make soak` does. */
+uint32_t test_rounds(uint32_t few, uint32_t many);
+
 /* ---------------------------------------------------------------- assertions ---- */
 
 /* Integers of any type; they are compared by value, so -1 is below 0u. */

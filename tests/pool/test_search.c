@@ -64,7 +64,7 @@ static void test_small_parts_are_solved_with_proof(void **state)
 /* No bound of a part with aligned items is above its optimum, nothing is below, and most are solved. */
 static void test_aligned_parts_are_bounded(void **state)
 {
-    const unsigned n_problems = TEST_SANITIZED ? 60 : 500;
+    const unsigned n_problems = TEST_SANITIZED ? test_rounds(10, 60) : test_rounds(80, 500);
     unsigned n_parts = 0, n_solved = 0;
     (void)state;
     for (unsigned seed = 0; seed < n_problems; seed++) {
@@ -150,6 +150,7 @@ static uint64_t fingerprint(const np_sections *sections, unsigned n_threads, uns
 static void test_threads_do_not_change_the_answer(void **state)
 {
     const unsigned n_problems = TEST_SANITIZED ? 1 : 2;
+    const unsigned n_rounds = TEST_SANITIZED ? test_rounds(1, 3) : 3;
     (void)state;
     for (unsigned seed = 0; seed < n_problems; seed++) {
         np_rng rng = np_rng_make(seed);
@@ -160,10 +161,10 @@ static void test_threads_do_not_change_the_answer(void **state)
         shape.max_pieces = 3 - 2 * (seed % 2);
         make_problem(&shape, &rng, NULL, &problem);
         ASSERT_OK(np_sections_make(&problem, &sections));
-        one = fingerprint(&sections, 1, 3);
-        ASSERT_EQ(fingerprint(&sections, 1, 3), one);
-        ASSERT_EQ(fingerprint(&sections, 2, 3), one);
-        ASSERT_EQ(fingerprint(&sections, 4, 3), one);
+        one = fingerprint(&sections, 1, n_rounds);
+        ASSERT_EQ(fingerprint(&sections, 1, n_rounds), one);
+        ASSERT_EQ(fingerprint(&sections, 2, n_rounds), one);
+        ASSERT_EQ(fingerprint(&sections, 4, n_rounds), one);
         np_sections_free(&sections);
         np_problem_free(&problem);
     }

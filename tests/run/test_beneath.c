@@ -249,6 +249,7 @@ static random_settings beneath_settings(uint64_t seed)
     settings.is_beneath = true;
     settings.is_plain = false;
     settings.is_loud = getenv("NEAP_RANDOM_LOUD") != NULL;
+    settings.is_sim = settings.is_sim && !TEST_RACES; /* it has no threads */
     settings.margin = np_rng_below(&rng, 10) < 7 ? 0 : (uint32_t)np_rng_below(&rng, 4);
     settings.beneath_from = np_rng_below(&rng, 10) < 6 ? 5 + (uint32_t)np_rng_below(&rng, 4) : 0;
     if (np_rng_below(&rng, 10) == 0) {
@@ -310,7 +311,9 @@ static void print_tally(const tally *t, uint64_t n)
 static void test_random_programs(void **state)
 {
     uint64_t first = number_from("NEAP_RANDOM_SEED", 1);
-    uint64_t n = number_from("NEAP_RANDOM_N", TEST_SANITIZED ? 100 : 1000);
+    uint64_t n = number_from("NEAP_RANDOM_N", TEST_RACES       ? test_rounds(20, 100)
+                                              : TEST_SANITIZED ? test_rounds(60, 100)
+                                                               : test_rounds(300, 1000));
     tally t = {0};
     (void)state;
     for (uint64_t seed = first; seed < first + n; seed++) {
@@ -333,7 +336,9 @@ static void test_random_programs(void **state)
 /* Calls of the device fail; the program tries again, or goes without. */
 static void test_faults(void **state)
 {
-    uint64_t n = number_from("NEAP_RANDOM_N", TEST_SANITIZED ? 60 : 300);
+    uint64_t n = number_from("NEAP_RANDOM_N", TEST_RACES       ? test_rounds(10, 60)
+                                              : TEST_SANITIZED ? test_rounds(30, 60)
+                                                               : test_rounds(100, 300));
     uint64_t first = number_from("NEAP_RANDOM_SEED", 1);
     tally t = {0};
     (void)state;
@@ -354,6 +359,8 @@ static void test_faults(void **state)
         ASSERT_GE(t.n_planned, n / 10);
     }
 }
+
+#if !TEST_RACES /* one thread */
 
 static random_settings memory_settings(uint64_t seed)
 {
@@ -383,12 +390,14 @@ static void test_host_memory(void **state)
         random_program_run(&settings, &outcome);
     }
     n_calls = outcome.n_memory_calls;
-    for (size_t n = 1; n <= n_calls; n += TEST_SANITIZED ? 1 + n / 8 : 1 + n / 200) {
+    for (size_t n = 1; n <= n_calls; n += 1 + n / (TEST_SANITIZED ? 8 : test_rounds(50, 200))) {
         settings.memory_fails_at = n;
         run_one(&settings, &t);
     }
     ASSERT_GE(t.n_faults, 20);
 }
+
+#endif
 
 int main(void)
 {
@@ -403,7 +412,9 @@ int main(void)
         cmocka_unit_test(test_absent_use),
         cmocka_unit_test(test_random_programs),
         cmocka_unit_test(test_faults),
+#if !TEST_RACES
         cmocka_unit_test(test_host_memory),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

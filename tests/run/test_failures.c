@@ -41,6 +41,7 @@ static void run_faulty(uint64_t first, uint64_t n)
         random_outcome outcome;
         settings.learns_at_once = true;
         settings.n_threads = 1;
+        settings.is_sim = settings.is_sim && !TEST_RACES; /* it has no threads */
         settings.is_loud = getenv("NEAP_RANDOM_LOUD") != NULL;
         settings.tries_again = np_rng_below(&rng, 2) == 0;
         settings.faults = (faulty_plan){.calls = random_calls(&rng),
@@ -58,8 +59,15 @@ static void run_faulty(uint64_t first, uint64_t n)
         (unsigned long long)n_planned, (unsigned long long)n_departed);
     ASSERT_GE(n_faults, n);
     ASSERT_GE(n_failed, n / 10);
-    ASSERT_GE(n_planned, n / 10);
-    ASSERT_GE(n_departed, n / 10);
+    if (n >= 50) { /* far below what is usual, far above nothing */
+        ASSERT_GE(n_planned, n / 10);
+        ASSERT_GE(n_departed, n / 10);
+    }
+}
+
+static uint64_t usual_n(void)
+{
+    return TEST_RACES ? test_rounds(20, 100) : TEST_SANITIZED ? test_rounds(60, 100) : test_rounds(200, 400);
 }
 
 static void test_device(void **state)
@@ -67,7 +75,7 @@ static void test_device(void **state)
     const char *seed = getenv("NEAP_RANDOM_SEED");
     const char *n = getenv("NEAP_RANDOM_N");
     (void)state;
-    run_faulty(seed ? strtoull(seed, NULL, 10) : 1, n ? strtoull(n, NULL, 10) : TEST_SANITIZED ? 100 : 400);
+    run_faulty(seed ? strtoull(seed, NULL, 10) : 1, n ? strtoull(n, NULL, 10) : usual_n());
 }
 
 /* ---- host memory ---- */
@@ -102,16 +110,16 @@ static random_settings find_program(uint64_t first, bool is_sim, size_t *n_calls
     test_fail(__FILE__, __LINE__, "no such program");
 }
 
-/* Every allocation in turn; under a sanitizer, a few of them. Most are of the planner, whose failures cost a plan and not
- * a call. */
-static void fail_each(uint64_t first_seed, bool is_sim, uint32_t n_memory_fails)
+/* One allocation in turn after the other, the later ones further apart the smaller `n_near` is: most are of the planner,
+ * whose failures cost a plan and not a call. */
+static void fail_each(uint64_t first_seed, bool is_sim, uint32_t n_memory_fails, size_t n_near)
 {
     size_t n_calls;
     random_settings settings = find_program(first_seed, is_sim, &n_calls);
     size_t n_made_to_fail = 0;
     size_t n_calls_failed = 0;
     settings.n_memory_fails = n_memory_fails;
-    for (size_t n = 1; n <= n_calls; n += TEST_SANITIZED ? 1 + n / 8 : 1) {
+    for (size_t n = 1; n <= n_calls; n += 1 + n / n_near) {
         random_outcome outcome;
         settings.memory_fails_at = n;
         random_program_run(&settings, &outcome);
@@ -129,23 +137,31 @@ static void fail_each(uint64_t first_seed, bool is_sim, uint32_t n_memory_fails)
 static void test_memory_once(void **state)
 {
     (void)state;
-    fail_each(1, true, 0);
-    fail_each(1, false, 0);
+    if (!TEST_RACES) {
+        fail_each(1, true, 0, TEST_SANITIZED ? 8 : 1000); /* every one */
+    }
+    fail_each(1, false, 0, TEST_SANITIZED ? 8 : test_rounds(60, 1000));
 }
+
+#if !TEST_RACES /* one thread */
 
 /* All allocations from some point on, until a few calls have failed. */
 static void test_memory_for_a_while(void **state)
 {
     (void)state;
-    fail_each(50, true, 3);
+    fail_each(50, true, 3, TEST_SANITIZED ? 8 : test_rounds(60, 1000));
 }
+
+#endif
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device),
         cmocka_unit_test(test_memory_once),
+#if !TEST_RACES
         cmocka_unit_test(test_memory_for_a_while),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

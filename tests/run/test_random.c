@@ -46,11 +46,20 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 
 static uint64_t usual_n(void)
 {
-#if defined(__SANITIZE_THREAD__)
-    return 300;
-#else
-    return TEST_SANITIZED ? 1500 : 10000;
-#endif
+    return TEST_RACES ? test_rounds(80, 300) : TEST_SANITIZED ? test_rounds(500, 1500) : test_rounds(2500, 10000);
+}
+
+/* The simulated device has no threads: where races are looked for, programs run on the other one, and half of them have a
+ * planner with a thread of its own. */
+static random_settings settings_of(uint64_t seed)
+{
+    random_settings settings = random_settings_make(seed);
+    if (TEST_RACES) {
+        settings.is_sim = false;
+        settings.learns_at_once = settings.learns_at_once && seed % 2 == 0;
+    }
+    settings.is_loud = getenv("NEAP_RANDOM_LOUD") != NULL;
+    return settings;
 }
 
 static void count(tally *t, const random_outcome *outcome)
@@ -69,10 +78,9 @@ static void work(tally *t, uint64_t first, uint64_t end, uint64_t step)
 {
     bool goes_on = getenv("NEAP_RANDOM_ALL") != NULL;
     for (uint64_t seed = first; seed < end && (goes_on || !t->is_bad); seed += step) {
-        random_settings settings = random_settings_make(seed);
+        random_settings settings = settings_of(seed);
         random_outcome outcome;
         t->seed = t->is_bad ? t->seed : seed;
-        settings.is_loud = getenv("NEAP_RANDOM_LOUD") != NULL;
         random_program_run(&settings, &outcome);
         count(t, &outcome);
         if (!outcome.is_good && goes_on) {

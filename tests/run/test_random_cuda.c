@@ -8,11 +8,7 @@ enum { FIRST_SEED = 50001, LEAST_PAGE = 4096 };
 
 static uint32_t n_programs(void)
 {
-#if defined(NEAP_SANITIZED)
-    return 15;
-#else
-    return 120;
-#endif
+    return TEST_SANITIZED ? test_rounds(8, 15) : 120;
 }
 
 static void run_some(bool is_beneath)
