@@ -3,12 +3,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 uint32_t test_rounds(uint32_t few, uint32_t many)
 {
     const char *soak = getenv("NEAP_SOAK");
     return soak && *soak ? many : few;
+}
+
+uint64_t test_cpu_ns(void)
+{
+    struct timespec time;
+    ASSERT_EQ(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time), 0);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 /* ---------------------------------------------------------------- assertions ---- */

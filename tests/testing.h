@@ -34,6 +34,10 @@
 /* How often a test repeats itself: `few` times in `make test`, `many` times where NEAP_SOAK is set, as `make soak` does. */
 uint32_t test_rounds(uint32_t few, uint32_t many);
 
+/* What this process has computed so far. What must not take for ever is held to this, never to a clock on the wall, which
+ * goes on while others compute. */
+uint64_t test_cpu_ns(void);
+
 /* ---------------------------------------------------------------- assertions ---- */
 
 /* Integers of any type; they are compared by value, so -1 is below 0u. */

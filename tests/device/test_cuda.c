@@ -258,6 +258,7 @@ static void test_times(void **state)
     for (int round = 0; round < 2; round++) {
         uint64_t before_ns = device->api->now_ns(device);
         np_cu_event base = cuda_of(device)->base_event;
+        uint64_t base_ns = cuda_of(device)->base_ns;
         for (int i = 0; i < 6; i++) {
             uint64_t mark = give_nap(device, (np_stream)i % 2, 2000000, &times[i]);
             device_wait(device, (np_stream)(i + 1) % 2, (np_stream)i % 2, mark);
@@ -271,7 +272,11 @@ static void test_times(void **state)
                 ASSERT_GE(times[i].start_ns, times[i - 2].start_ns + times[i - 2].duration_ns);
             }
         }
-        ASSERT_EQ(cuda_of(device)->base_event != base, round == 1);
+        if (round == 1) {
+            ASSERT_TRUE(cuda_of(device)->base_event != base);
+        } else if (device->api->now_ns(device) - base_ns < 1000000000) { /* on a slow machine more may have passed */
+            ASSERT_TRUE(cuda_of(device)->base_event == base);
+        }
         ASSERT_TRUE(np_cuda_is_valid(standin_inner(device)));
         (void)nanosleep(&second, NULL);
     }

@@ -94,7 +94,7 @@ typedef struct scene {
 
 static void open_scene(scene *s, uint64_t limit)
 {
-    neap_device_options options = {.limit = limit, .min_block = PAGE, .plan_seconds = 0.05, .refinements = UINT32_MAX};
+    neap_device_options options = {.limit = limit, .min_block = PAGE, .plan_seconds = 10, .refinements = UINT32_MAX};
     memset(s, 0, sizeof *s);
     np_the_hook.driver.kernel_parameter = kernel_parameter;
     np_the_hook.driver.stream_is_capturing = is_capturing;

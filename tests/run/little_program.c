@@ -53,7 +53,7 @@ static void fill_in(little_program *p)
     o->device.log_user = p;
     o->device.log_level = o->device.log_level ? o->device.log_level : NEAP_LOG_DEBUG;
     o->device.min_block = o->device.min_block ? o->device.min_block : LITTLE_PAGE;
-    o->device.plan_seconds = o->device.plan_seconds > 0 ? o->device.plan_seconds : 0.1;
+    o->device.plan_seconds = o->device.plan_seconds > 0 ? o->device.plan_seconds : 0.2;
     o->device.refinements = o->device.refinements ? o->device.refinements : UINT_MAX;
     ASSERT_LE(o->n_layers, LITTLE_LAYERS);
 }

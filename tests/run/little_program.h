@@ -21,7 +21,7 @@ enum { LITTLE_LAYERS = 24, LITTLE_LINES = 256, LITTLE_PAGE = 4096 };
 typedef struct little_options {
     const char *name;           /* of the device; NULL: "sim:page=4KiB,memory=64MiB,link=4GB/s" */
     neap_device_options device; /* log and log_user are the program's own; a level of 0: NEAP_LOG_DEBUG; min_block and
-                                 * plan_seconds 0: a page, 0.1 s; refinements 0: none */
+                                 * plan_seconds 0: a page, 0.2 s; refinements 0: none */
     const neap_memory *memory;
     bool has_planner_thread;
     bool is_faulty;         /* the device is wrapped (faulty.h) */

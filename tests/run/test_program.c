@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "device/device.h"
 #include "run/make_program.h"
 #include "run/program_arena.h"
@@ -463,7 +462,7 @@ static void recorded_programs_are_right(void **state)
         planner = (np_planner){.timeline = &r.timeline, .link = link, .min_block = 1 << 20, .page = 2 << 20};
         planner.held = true;
         planner.n_threads = 1;
-        planner.deadline_ns = np_clock_ns() + 1000000000;
+        planner.deadline_ns = UINT64_MAX; /* it ends by itself, soon */
         planner.error = &error;
         ASSERT_OK(np_simulator_create(&r.timeline, &link, &planner.simulator));
         ASSERT_OK(np_plan_within_limit(&planner, NEAP_SWAP_SWDOA, r.timeline.peak_load / 5 * 4, &judged));

@@ -26,7 +26,7 @@ static void open_scene(scene *s, const char *name, uint64_t limit_pages)
 {
     neap_device_options options = {.limit = limit_pages * PAGE,
                                    .min_block = PAGE,
-                                   .plan_seconds = 0.02,
+                                   .plan_seconds = 10,
                                    .refinements = UINT32_MAX,
                                    .log = count_line,
                                    .log_user = s};

@@ -30,7 +30,7 @@ typedef struct scene {
 static void open_scene(scene *s, double limit_share)
 {
     neap_device_options options = {
-        .limit_share = limit_share, .min_block = PAGE, .plan_seconds = 0.05, .refinements = UINT32_MAX};
+        .limit_share = limit_share, .min_block = PAGE, .plan_seconds = 0.2, .refinements = UINT32_MAX};
     *s = (scene){0};
     shadow_report_init(&s->report, true);
     ASSERT_OK(np_device_open("sim:page=4096,memory=64MiB,streams=2,link=4GB/s", NULL, NULL, &s->raw));

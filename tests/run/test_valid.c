@@ -23,7 +23,7 @@ static void use(scene *s, shadow_kind kind, shadow_block *a, shadow_block *b)
 static void open_scene(scene *s)
 {
     neap_device_options options = {
-        .limit = 40 * PAGE, .min_block = PAGE, .plan_seconds = 0.02, .refinements = UINT32_MAX};
+        .limit = 40 * PAGE, .min_block = PAGE, .plan_seconds = 10, .refinements = UINT32_MAX};
     np_device *raw;
     *s = (scene){0};
     shadow_report_init(&s->report, true);
