@@ -80,44 +80,66 @@ each() { # nothing where there is no limit to compare at
 
 # ---- the cases ----
 
+# Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
 usual='- 60% 4194304'
 few='60%'
-long=40
-[ -n "$runtime" ] && usual=4194304 few=4194304 long=32 # slow, and without it all was compared already
-[ "$runtime" = libtsan.so ] && few='' long=16
-each "$usual 90% 1000000" --iterations=$long
-each "$usual" --iterations=$long --evaluate=9
-each "$usual" --iterations=$long --alternate
-each "$few" --iterations=15 --grow
-each "$usual" --iterations=$long --side
-each "$usual" --iterations=$long --clip --checkpoint=10
-each "$few" --iterations=$long --stale
-each "$usual" --iterations=$long --stale=50
-each "$usual" --iterations=$long --table
-each "$usual" --iterations=$long --grouped
-each "$few" --iterations=$long --grouped=2 --side
-each "$usual" --iterations=$long --graph
-each "$few" --iterations=$long --graph=2
-each "$few" --iterations=$long --graph --regraph=12
-each "$few" --iterations=20 --graph=2 --regraph=4 --grouped
-each "$usual" --iterations=$long --fork=30
-each "$few" --iterations=$long --spawn=30
-each "$usual" --iterations=$long --unknown=9
-each "$few" --iterations=$long --future=11
-each "$usual" --iterations=$long --extra=60
-each "$few" --iterations=20 --extra=4
-each "$usual" --iterations=$long --oom=13
-each "$usual" --iterations=$long --plain
-each "$usual" --iterations=$long --programmatic
-each "$few" --iterations=$long --reload=7
-each "$usual" --iterations=$long --copies
-each "$few" --iterations=$long --buffer
-each "$few" --iterations=$long --cooperative
-each "$usual" --iterations=$long --info
-each "$few" --iterations=$long --profiler=30
-each "$few" --iterations=$long --teardown=30
-each "$usual" --iterations=$long --threads
-each "$few" --iterations=$long --ipc
+long=24 late=15
+[ -n "$runtime" ] && usual=4194304 few=4194304 long=20 # slow, and without it all was compared already
+[ -n "${NEAP_SOAK:-}" ] && long=40 late=30
+
+all_cases() {
+    each "$usual 90% 1000000" --iterations=$long
+    each "$usual" --iterations=$long --evaluate=9
+    each "$usual" --iterations=$long --alternate
+    each "$few" --iterations=15 --grow
+    each "$usual" --iterations=$long --side
+    each "$usual" --iterations=$long --clip --checkpoint=10
+    each "$few" --iterations=$long --stale
+    each "$usual" --iterations=$long --stale=50
+    each "$usual" --iterations=$long --table
+    each "$usual" --iterations=$long --grouped
+    each "$few" --iterations=$long --grouped=2 --side
+    each "$usual" --iterations=$long --graph
+    each "$few" --iterations=$long --graph=2
+    each "$few" --iterations=$long --graph --regraph=12
+    each "$few" --iterations=20 --graph=2 --regraph=4 --grouped
+    each "$usual" --iterations=$long --fork=$late
+    each "$few" --iterations=$long --spawn=$late
+    each "$usual" --iterations=$long --unknown=9
+    each "$few" --iterations=$long --future=11
+    each "$usual" --iterations=$long --extra=60
+    each "$few" --iterations=20 --extra=4
+    each "$usual" --iterations=$long --oom=13
+    each "$usual" --iterations=$long --plain
+    each "$usual" --iterations=$long --programmatic
+    each "$few" --iterations=$long --reload=7
+    each "$usual" --iterations=$long --copies
+    each "$few" --iterations=$long --buffer
+    each "$few" --iterations=$long --cooperative
+    each "$usual" --iterations=$long --info
+    each "$few" --iterations=$long --profiler=$late
+    each "$few" --iterations=$long --teardown=$late
+    each "$usual" --iterations=$long --threads
+    each "$few" --iterations=$long --ipc
+}
+
+# The thread sanitizer looks for races, which are the same at every option: a few programs, each with many.
+threaded_cases() {
+    each '4194304 1000000' --iterations=$long
+    each 4194304 --iterations=$long --evaluate=9 --alternate --side --clip --checkpoint=10 --info
+    each 4194304 --iterations=$long --stale=50 --table --grouped --copies --fork=$late
+    each 4194304 --iterations=$long --graph --unknown=9 --extra=60 --oom=13
+    each 4194304 --iterations=$long --plain --programmatic
+    each 4194304 --iterations=$long --threads
+}
+
+if [ "$runtime" = libtsan.so ] && [ -z "${NEAP_SOAK:-}" ]; then
+    long=16 late=12
+    few=
+    threaded_cases
+else
+    all_cases
+fi
 
 for delay in 0 1000; do # streams that are fast, and streams that are slow
     export STANDIN_DELAY_US=$delay
