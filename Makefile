@@ -55,7 +55,7 @@ help:
 	@echo "make test       set up, then every check and test; STAGES='format release' runs those alone"
 	@echo "make bench      the figures of bench/results, measured again"
 	@echo "make fuzz       each fuzz target for SECONDS=$(SECONDS)"
-	@echo "make soak       a million random programs under sanitizers, for hours; NEAP_SOAK_FROM=N goes on"
+	@echo "make soak       all tests at length, a million random programs under sanitizers; NEAP_SOAK_FROM=N goes on"
 	@echo "make install    into PREFIX=$(PREFIX); DESTDIR is honoured"
 	@echo "make deb        Debian packages, into build/"
 	@echo "make wheel      a Python wheel with the command and the module, into build/"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# soak.sh: random programs (tests/run/test_random.c) by the million, under the address and undefined-behaviour
-# sanitizers. Those of `make test` are the first ten thousand; each is known by its number, its seed.
+# soak.sh: first the tests of `make test` with all the rounds that are too many for it (NEAP_SOAK), in each build. Then
+# random programs (tests/run/test_random.c) by the million, under the address and undefined-behaviour sanitizers. Those of
+# `make test` are the first of them; each is known by its number, its seed.
 #
 #   NEAP_SOAK_N      how many, 1000000 unless told
 #   NEAP_SOAK_FROM   so many were done before: a soak that was interrupted goes on where it says it was
@@ -11,6 +12,10 @@ n=${NEAP_SOAK_N:-1000000}
 past=${NEAP_SOAK_FROM:-0}
 jobs=${NEAP_SOAK_JOBS:-$(nproc 2>/dev/null || echo 2)}
 batch=5000
+
+if [ "$past" -eq 0 ]; then
+    NEAP_SOAK=1 scripts/test.sh release asan tsan
+fi
 
 scripts/build.sh asan test_run_random
 program=$(scripts/build.sh asan --path)/tests/run/test_random
