@@ -225,7 +225,7 @@ static void fail_each(bool gives_back, int code)
             uint64_t n = 1;
             while (run_once(symbol, n, code)) {
                 n_failed++;
-                n += TEST_SANITIZED ? 1 + n / 4 : 1 + n / 16;
+                n += TEST_SANITIZED ? 1 + n / (TEST_RACES ? test_rounds(1, 4) : 4) : 1 + n / 16;
             }
         }
     }

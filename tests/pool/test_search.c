@@ -98,7 +98,7 @@ static void test_aligned_parts_are_bounded(void **state)
         np_sections_free(&sections);
         np_problem_free(&problem);
     }
-    ASSERT_GT(n_solved, n_parts - n_parts / 20);
+    ASSERT_GE(n_solved, n_parts - n_parts / 20);
 }
 
 /* A goal above what is possible ends the search early, and nothing is claimed then. */

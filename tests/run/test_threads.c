@@ -89,10 +89,20 @@ static void run_iteration(layer_loop *l)
     }
 }
 
+/* Until the planner has nothing to do, or has something to say: how fast it is does not matter then. */
+static void wait_for_planner(const neap_device *device)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    for (int ms = 0; ms < 60000 && atomic_load(&device->learner.is_busy) && !atomic_load(&device->learner.has_news);
+         ms++) {
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
 static void test_onlookers(void **state)
 {
     neap_device_options options = {
-        .limit_share = 0.8, .min_block = 4096, .plan_seconds = 0.02, .refinements = UINT32_MAX};
+        .limit_share = 0.8, .min_block = 4096, .plan_seconds = 0.2, .refinements = UINT32_MAX};
     layer_loop l = {0};
     onlooker looker = {0};
     neap_device *device;
@@ -106,14 +116,13 @@ static void test_onlookers(void **state)
     ASSERT_OK(shadow_malloc(&l.streams, 30000, &l.weight));
     ASSERT_OK(shadow_host_write(&l.streams, &l.weight, true));
     ASSERT_EQ(pthread_create(&thread, NULL, look_on, &looker), 0);
-    for (int i = 0; i < 2000; i++) { /* until it has run on a plan for a while; planning takes its time */
-        struct timespec pause = {.tv_nsec = 200000};
+    for (int i = 0; i < 2000; i++) { /* until it has run on a plan for a while */
         run_iteration(&l);
         neap_get_stats(device, &stats);
         if (stats.n_iterations >= 30) {
             break;
         }
-        (void)nanosleep(&pause, NULL);
+        wait_for_planner(device);
     }
     ASSERT_OK(shadow_sync(&l.streams));
     atomic_store(&looker.is_over, true);
