@@ -64,7 +64,7 @@ static void test_small_parts_are_solved_with_proof(void **state)
 /* No bound of a part with aligned items is above its optimum, nothing is below, and most are solved. */
 static void test_aligned_parts_are_bounded(void **state)
 {
-    const unsigned n_problems = TEST_SANITIZED ? test_rounds(10, 60) : test_rounds(80, 500);
+    const unsigned n_problems = TEST_RACES ? 2 : TEST_SANITIZED ? test_rounds(10, 60) : test_rounds(80, 500);
     unsigned n_parts = 0, n_solved = 0;
     (void)state;
     for (unsigned seed = 0; seed < n_problems; seed++) {
@@ -150,7 +150,7 @@ static uint64_t fingerprint(const np_sections *sections, unsigned n_threads, uns
 static void test_threads_do_not_change_the_answer(void **state)
 {
     const unsigned n_problems = TEST_SANITIZED ? 1 : 2;
-    const unsigned n_rounds = TEST_SANITIZED ? test_rounds(1, 3) : 3;
+    const unsigned n_rounds = TEST_SANITIZED ? test_rounds(2, 3) : 3;
     (void)state;
     for (unsigned seed = 0; seed < n_problems; seed++) {
         np_rng rng = np_rng_make(seed);
