@@ -189,7 +189,9 @@ static void check_learns(const char *name)
 static void test_loss_falls(void **state)
 {
     (void)state;
-    check_learns("vgg11");
+    if (!TEST_RACES) {
+        check_learns("vgg11");
+    }
     if (!TEST_SANITIZED) {
         check_learns("resnet18");
     }
@@ -240,7 +242,7 @@ static void test_same_bits_however_memory_is_served(void **state)
     enum { STEPS_MAX = 10000, PLANNED = 5 }; /* so many only where no plan comes at all */
     static const neap_device_options pool = {.plan_seconds = 0.1};
     static const neap_device_options swap = {.limit_share = 0.6, .min_block = 4096, .plan_seconds = 0.1};
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < (TEST_RACES ? 2 : 4); i++) {
         const char *name = i / 2 ? "resnet18" : "vgg11";
         uint64_t planned, expected;
         int n = train("cpu:page=4KiB", i % 2 ? &swap : &pool, name, 7, STEPS_MAX, PLANNED, &planned);
