@@ -173,7 +173,7 @@ static void end_lap(neap_device *m)
         np_beneath_replan(m);
     }
     np_refine_lap(m);
-    if (pattern->n_laps >= LAPS_BEFORE_SAVING) {
+    if (pattern->n_laps == LAPS_BEFORE_SAVING || (pattern->n_laps > LAPS_BEFORE_SAVING && !m->refine.measured)) {
         np_plans_save(m); /* a plan that works */
     }
 }

@@ -38,11 +38,12 @@ typedef struct np_spare {
 /* Where the last loose block ends, while the next is to begin there (seam.c). */
 typedef struct np_seam {
     uint64_t end;    /* bytes of its last page that are taken; 0: the next begins at a page */
-    uint64_t id;     /* of the block */
+    uint64_t id;     /* of the block, */
+    uint64_t first;  /* and of the first in the row */
     uint32_t number; /* the page, of which the manager is a user, or NP_NO_PAGE */
 } np_seam;
 
-#define NP_NO_SEAM ((np_seam){.number = NP_NO_PAGE})
+#define NP_NO_SEAM ((np_seam){.first = UINT64_MAX, .number = NP_NO_PAGE})
 
 /* An iteration that was seen between two known starts and has no plan yet. */
 typedef struct np_unknown {

@@ -2,8 +2,8 @@
  *
  * Pages are large (2 MiB on a GPU) and weights often are not: a page begun for each would waste half a page a block, more
  * than a plan wins elsewhere. Programs that build something, a model or an optimizer's state, malloc one block after the
- * other and free none. So as long as nothing is freed, a block begins, within its page, where the one before ended; each
- * has a view of its own, and the same physical page is the last of one and the first of the other. Plans keep such
+ * other and free none of them. So as long as none of those in the row is freed, a block begins, within its page, where the
+ * one before ended; each has a view of its own, and the same physical page is the last of one and the first of the other. Plans keep such
  * neighbours together (np_home in swap/place.h), so that what never leaves has no gaps.
  *
  * Where a block begins follows from the program's mallocs and frees alone, not from limits or from room: a plan that was
@@ -11,7 +11,6 @@
  * pages come with the first work, where it was needed elsewhere, or where addresses are used again.
  *
  * No work has ever used the bytes that are given: the page was new to the block that opened the seam. */
-#include "base/checked.h"
 #include "run/manager.h"
 
 enum { UNIT = 512 }; /* bytes: blocks begin at multiples of it */
@@ -46,18 +45,16 @@ neap_status np_seam_join(neap_device *m, neap_block *block)
 void np_seam_open(neap_device *m, const neap_block *block, bool is_new)
 {
     const np_view *view = &block->view;
-    uint32_t number = view->numbers[view->n_pages - 1];
-    uint64_t end;
-    if (!np_round_up(view->lead + block->bytes, UNIT, &end) || end % m->device->page_bytes == 0) {
-        np_seam_close(m);
-        return;
+    np_seam seam = {.end = (view->lead + block->bytes + UNIT - 1) / UNIT * UNIT % m->device->page_bytes,
+                    .id = block->id,
+                    .first = m->seam.first == UINT64_MAX ? block->id : m->seam.first,
+                    .number = view->numbers[view->n_pages - 1]};
+    if (seam.end == 0 || !is_new || (seam.number != NP_NO_PAGE && np_pages_is_arena(&m->pages, seam.number))) {
+        seam.number = NP_NO_PAGE;
     }
-    if (number != NP_NO_PAGE && (!is_new || np_pages_is_arena(&m->pages, number))) {
-        number = NP_NO_PAGE;
-    }
-    if (number != NP_NO_PAGE) {
-        np_pages_use(&m->pages, number);
+    if (seam.number != NP_NO_PAGE) {
+        np_pages_use(&m->pages, seam.number);
     }
     np_seam_close(m);
-    m->seam = (np_seam){.number = number, .end = end % m->device->page_bytes, .id = block->id};
+    m->seam = seam;
 }

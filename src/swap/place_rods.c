@@ -1,7 +1,9 @@
 /* place_rods.c: persistent blocks that share pages and never leave, as one buffer each group.
  *
  * Each begins in the page in which its neighbour ends, so their places follow from the first one's: page by page, since a
- * page of a view is a page of the device. A rod begins at a page; what its first block leaves free of that is lost. */
+ * page of a view is a page of the device. A rod begins at a page; what its first block leaves free of that would be lost.
+ * So one whose neighbour has gone, or leaves now and then, gets another: the block that ends last before it begins. The
+ * two have no page in common yet: that one page is moved when the plan is entered. */
 #include "base/checked.h"
 #include "swap/place_problem.h"
 
@@ -10,36 +12,73 @@ typedef struct rods {
     bool *is_member;  /* by life: it can be in one */
     bool *has_before; /* it is behind another that can */
     uint32_t *next;   /* the one behind it, or NP_NO_HOME */
+    uint32_t *head;   /* the first of its rod */
     size_t n_lives;
 } rods;
 
-/* Does a life end in a page before another begins there? */
-static bool leaves_room(const np_place_problem *p, uint32_t before, uint32_t life)
+/* The last byte of its last page that a life has. */
+static uint64_t last_byte(const np_place_problem *p, uint32_t life)
 {
-    const np_life *ends = &p->timeline->period->lives.items[before];
-    uint64_t bytes;
-    return np_round_up(p->timeline->period->trace->blocks.items[ends->block].bytes, p->problem.unit, &bytes) &&
-           (p->options->homes[before].lead + bytes - 1) % p->options->page < p->options->homes[life].lead;
+    const np_life *l = &p->timeline->period->lives.items[life];
+    uint64_t bytes = p->timeline->period->trace->blocks.items[l->block].bytes;
+    uint64_t rounded;
+    return (p->options->homes[life].lead + (np_round_up(bytes, p->problem.unit, &rounded) ? rounded : bytes) - 1) %
+           p->options->page;
+}
+
+static void link(rods *r, uint32_t before, uint32_t life)
+{
+    r->next[before] = life;
+    r->has_before[life] = true;
+    for (uint32_t i = life; i != NP_NO_HOME && r->head[i] != r->head[before]; i = r->next[i]) {
+        r->head[i] = r->head[before];
+    }
+}
+
+/* Could a life stand right behind another? Not where a rod would become a ring. */
+static bool can_link(const rods *r, uint32_t before, uint32_t life)
+{
+    return r->is_member[before] && r->next[before] == NP_NO_HOME && r->head[before] != r->head[life] &&
+           last_byte(r->p, before) < r->p->options->homes[life].lead;
+}
+
+/* The one that ends last before the life begins, within a page. */
+static uint32_t find_before(const rods *r, uint32_t life)
+{
+    uint32_t best = NP_NO_HOME;
+    for (uint32_t i = 0; i < r->n_lives; i++) {
+        if (can_link(r, i, life) && (best == NP_NO_HOME || last_byte(r->p, i) > last_byte(r->p, best))) {
+            best = i;
+        }
+    }
+    return best;
 }
 
 /* A block that leaves now and then, or that stands already, has a place of its own. */
-static void find_members(rods *r)
+static void find_rods(rods *r)
 {
     const np_place_problem *p = r->p;
     for (uint32_t i = 0; i < r->n_lives; i++) {
         const np_home *home = &p->options->homes[i];
         r->is_member[i] = p->timeline->period->lives.items[i].persistent && !home->is_outside && !home->pages;
         r->next[i] = NP_NO_HOME;
+        r->head[i] = i;
     }
     for (uint32_t i = 0; i < p->n_parts; i++) {
         r->is_member[p->timeline->blocks.items[p->parts[i].block].life] = false;
     }
     for (uint32_t i = 0; i < r->n_lives; i++) {
         uint32_t before = p->options->homes[i].neighbour;
-        if (r->is_member[i] && before < r->n_lives && before != i && r->is_member[before] &&
-            r->next[before] == NP_NO_HOME && leaves_room(p, before, i)) {
-            r->next[before] = i;
-            r->has_before[i] = true;
+        if (r->is_member[i] && before < r->n_lives && can_link(r, before, i)) {
+            link(r, before, i);
+        }
+    }
+    for (uint32_t i = 0; i < r->n_lives; i++) {
+        if (r->is_member[i] && !r->has_before[i] && p->options->homes[i].lead > 0) {
+            uint32_t before = find_before(r, i);
+            if (before != NP_NO_HOME) {
+                link(r, before, i);
+            }
         }
     }
 }
@@ -75,10 +114,11 @@ neap_status np_place_rods_add(np_place_problem *problem)
     r.is_member = np_memory_alloc_zero(memory, r.n_lives, sizeof *r.is_member);
     r.has_before = np_memory_alloc_zero(memory, r.n_lives, sizeof *r.has_before);
     r.next = np_memory_alloc(memory, r.n_lives, sizeof *r.next);
+    r.head = np_memory_alloc(memory, r.n_lives, sizeof *r.head);
     problem->rods = np_memory_alloc(memory, r.n_lives, sizeof *problem->rods);
-    status = r.is_member && r.has_before && r.next && problem->rods ? NEAP_OK : NEAP_NO_MEMORY;
+    status = r.is_member && r.has_before && r.next && r.head && problem->rods ? NEAP_OK : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
-        find_members(&r);
+        find_rods(&r);
     }
     for (uint32_t i = 0; i < r.n_lives && status == NEAP_OK; i++) {
         problem->rods[i].buffer = NP_NO_HOME;
@@ -91,5 +131,6 @@ neap_status np_place_rods_add(np_place_problem *problem)
     np_memory_free(memory, r.is_member, r.n_lives, sizeof *r.is_member);
     np_memory_free(memory, r.has_before, r.n_lives, sizeof *r.has_before);
     np_memory_free(memory, r.next, r.n_lives, sizeof *r.next);
+    np_memory_free(memory, r.head, r.n_lives, sizeof *r.head);
     return status;
 }

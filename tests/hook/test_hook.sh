@@ -24,8 +24,8 @@ fi
 export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # the program ends with the driver in use, as programs do
 export TSAN_OPTIONS=${TSAN_OPTIONS:-}:die_after_fork=0
 export LD_LIBRARY_PATH=$NEAP_STANDIN_DIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # a sanitizer's dlopen knows no RPATH
-# Small pages, small blocks, no margin: everything that may leave leaves at once, and plans come quickly.
-export STANDIN_GRANULARITY=16384 NEAP_MIN_BLOCK=16384 NEAP_MARGIN=0 NEAP_PLAN_SECONDS=0.1
+# Small pages, blocks from an eighth of a page on as on a GPU, no margin: everything that may leave leaves at once, and plans come quickly.
+export STANDIN_GRANULARITY=16384 NEAP_MIN_BLOCK=2048 NEAP_MARGIN=0 NEAP_PLAN_SECONDS=0.1
 export XDG_RUNTIME_DIR=$work # sockets of these programs are in nobody's way
 unset NEAP_LIMIT NEAP_HOOK
 on=(NEAP_HOOK=run)

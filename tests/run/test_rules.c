@@ -222,6 +222,8 @@ static void reuse_bytes(scene *s, uint64_t bytes, bool takes_out)
 {
     shadow_block first;
     shadow_block second;
+    ASSERT_OK(shadow_malloc(&s->streams, PAGE, &first)); /* the next begins at a page, as the one after it does */
+    ASSERT_OK(shadow_free(&s->streams, &first));
     ASSERT_OK(shadow_malloc(&s->streams, bytes, &first));
     do_exec(s, "first", 1, (shadow_use){&first, SHADOW_WRITE}, nothing, nothing);
     ASSERT_OK(shadow_free(&s->streams, &first));

@@ -70,23 +70,32 @@ static void choose_swaps(made *m, np_rng *rng, uint64_t page)
     ASSERT_OK(np_schedule_swaps(&m->timeline, &link, m->swaps, m->n));
 }
 
-/* Some of the persistent blocks stand somewhere already, in one or scattered, with gaps between them; some are kept
- * elsewhere. */
+/* Persistent blocks begin anywhere in a page, most of them behind another. Some stand somewhere already, in one or
+ * scattered, with gaps between them. */
 static void choose_homes(made *m, np_rng *rng, uint64_t page)
 {
     size_t n_pages = 0;
     uint32_t at = 0;
     uint32_t *pages;
     for (uint32_t i = 0; i < m->period.lives.n; i++) {
-        n_pages += bytes_of(m, i) / page + 1;
+        n_pages += bytes_of(m, i) / page + 2;
     }
     pages = m->pages = calloc(n_pages, sizeof *m->pages);
     ASSERT_TRUE(pages != NULL);
     m->page = page;
     for (uint32_t i = 0; i < m->period.lives.n; i++) {
-        uint64_t n = (bytes_of(m, i) + page - 1) / page;
         bool scattered = np_rng_below(rng, 2);
-        if (!m->period.lives.items[i].persistent || np_rng_below(rng, 2)) {
+        uint64_t n;
+        m->homes[i].neighbour = NP_NO_HOME;
+        if (!m->period.lives.items[i].persistent) {
+            continue;
+        }
+        if (np_rng_below(rng, 3)) {
+            m->homes[i].lead = np_rng_below(rng, page / ALIGNMENT) * ALIGNMENT;
+            m->homes[i].neighbour = (uint32_t)np_rng_below(rng, m->period.lives.n);
+        }
+        n = (m->homes[i].lead + bytes_of(m, i) + page - 1) / page;
+        if (np_rng_below(rng, 2)) {
             continue;
         }
         if (n < 2000) {
@@ -142,6 +151,7 @@ static bool is_away(const made *m, const np_left *left, uint32_t event)
 static void check_left(const made *m, const np_layout *layout, uint64_t page)
 {
     size_t at = 0;
+    uint64_t lead;
     for (uint32_t i = 0; i < m->n; i++) {
         np_absence absence = np_simulator_absence(m->simulator, i);
         const np_gap *gap = &m->timeline.gaps.items[m->swaps[i].gap];
@@ -155,11 +165,14 @@ static void check_left(const made *m, const np_layout *layout, uint64_t page)
         }
         ASSERT_LT(at, layout->left.n);
         ASSERT_EQ(left->swap, i);
-        ASSERT_EQ(left->begin % page, 0);
-        ASSERT_TRUE(left->end % page == 0 || left->end == gap->bytes);
+        lead = m->homes[life_of(m, left)].lead;
+        ASSERT_TRUE(left->begin == 0 || (left->begin + lead) % page == 0);
+        ASSERT_TRUE((left->end + lead) % page == 0 || left->end == gap->bytes);
+        ASSERT_LT(left->begin, left->end);
         ASSERT_EQ(left->absent_from, absence.absent_from);
         ASSERT_EQ(left->back_from, to);
-        ASSERT_EQ(left->end - left->begin, m->swaps[i].bytes);
+        ASSERT_LE(left->end - left->begin, m->swaps[i].bytes + lead);
+        ASSERT_LE(m->swaps[i].bytes, left->end - left->begin + lead);
         ASSERT_LE(left->end, gap->bytes);
         for (size_t k = 0; k < at; k++) { /* parts of one gap are different bytes */
             const np_left *other = &layout->left.items[k];
@@ -175,7 +188,7 @@ static void check_left(const made *m, const np_layout *layout, uint64_t page)
 }
 
 /* Every life has its bytes, in order, once for each place, where they may stand. */
-static void check_places(const made *m, const np_layout *layout, uint64_t page)
+static void check_places(const made *m, const np_layout *layout, uint64_t page, bool has_homes)
 {
     const np_placed *placed = layout->placed.items;
     const np_placed *end = placed + layout->placed.n;
@@ -197,12 +210,16 @@ static void check_places(const made *m, const np_layout *layout, uint64_t page)
                 ASSERT_EQ(placed->offset % ALIGNMENT, 0);
                 if (m->homes[life].pages) {
                     for (uint64_t k = 0; k < placed->bytes; k += ALIGNMENT) {
+                        uint64_t in_view = m->homes[life].lead + at + k;
                         ASSERT_EQ(placed->offset + k,
-                                  m->homes[life].pages[(at + k) / m->page] * m->page + (at + k) % m->page);
+                                  m->homes[life].pages[in_view / m->page] * m->page + in_view % m->page);
                     }
                 } else if (leaves) {
-                    ASSERT_EQ(placed->at % page, 0);
-                    ASSERT_EQ(placed->offset % page, 0);
+                    ASSERT_TRUE(at == 0 || (placed->at + m->homes[life].lead) % page == 0);
+                    ASSERT_EQ(placed->offset % page, at == 0 ? m->homes[life].lead : 0);
+                } else if (has_homes && l->persistent) {
+                    ASSERT_EQ(placed->bytes, bytes_of(m, life));
+                    ASSERT_EQ(placed->offset % page, m->homes[life].lead);
                 } else {
                     ASSERT_EQ(placed->bytes, bytes_of(m, life));
                 }
@@ -289,10 +306,11 @@ static uint64_t place_and_check(made *m, const np_place_options *options)
     ASSERT_OK(np_simulate(m->simulator, UINT64_MAX, m->swaps, m->n, &simulation));
     ASSERT_OK(np_place_swaps(&m->timeline, m->simulator, m->swaps, m->n, options, &error, &result, &layout));
     ASSERT_EQ(result.footprint, layout.footprint);
-    ASSERT_EQ(result.n_buffers, layout.placed.n);
+    ASSERT_LE(result.n_buffers, layout.placed.n);
+    ASSERT_TRUE(options->homes || result.n_buffers == layout.placed.n);
     ASSERT_LE(result.bound, result.footprint);
     check_left(m, &layout, options->page);
-    check_places(m, &layout, options->page);
+    check_places(m, &layout, options->page, options->homes != NULL);
     held = check_bytes(m, &layout);
     ASSERT_LE(held, layout.footprint);
     ASSERT_GE(held, result.load);
@@ -393,7 +411,7 @@ static void plans_carry_their_layout(void **state)
         memcpy(m.swaps, judged.swaps.items, judged.swaps.n * sizeof *m.swaps);
         m.n = (uint32_t)judged.swaps.n;
         ASSERT_OK(np_simulate(m.simulator, judged.simulation.peak, m.swaps, m.n, &simulation));
-        check_places(&m, &judged.layout, planner.page);
+        check_places(&m, &judged.layout, planner.page, false);
         ASSERT_LE(check_bytes(&m, &judged.layout), limit);
         np_judged_free(&judged, m.timeline.memory);
     }
