@@ -17,6 +17,14 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
     m->overhead = overhead;
     m->is_beneath = true;
     m->margin = margin;
+    if (m->stats.n_events == 0) { /* those that are there were not made for this */
+        while (m->patterns.n > 0) {
+            np_pattern_drop(m, m->patterns.items[--m->patterns.n]);
+        }
+        m->stats.plan_was_loaded = m->is_saved = false;
+        m->limit_pages = np_pages_within(m, m->options.limit);
+        np_plans_load(m);
+    }
 }
 
 neap_status np_beneath_home(neap_device *m, const char *why)

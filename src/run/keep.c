@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/status.h"
 #include "run/manager.h"
 #include "run/plan_file.h"
@@ -12,6 +13,9 @@ static neap_status find_path(neap_device *m, np_plan_origin *origin, neap_error 
     neap_status status = m->device->api->link(m->device, &link);
     if (status == NEAP_OK) {
         status = np_plan_origin_make(m->device, &m->options, &link, error, origin);
+    }
+    if (status == NEAP_OK && m->is_beneath) { /* as `neap run` was told: it is part of the command line there */
+        origin->command = np_hash_combine(origin->command, np_hash_combine(m->margin, (uint64_t)(m->overhead * 1e9)));
     }
     return status == NEAP_OK ? np_plan_file_name(origin, m->options.plan_cache, error, path) : status;
 }

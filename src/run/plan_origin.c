@@ -184,6 +184,9 @@ neap_status np_plan_origin_compare(const np_plan_origin *made, const np_plan_ori
         return np_fail(error, NEAP_BAD_INPUT, "made for a limit of %.4g of the peak load, this is %.4g",
                        made->limit_share, here->limit_share);
     }
+    if (made->limit == 0 && made->limit_share == 0) { /* nothing is copied */
+        return NEAP_OK;
+    }
     if (a->out_gbs != 0 && b->out_gbs != 0 && !(is_like(a->out_gbs, b->out_gbs) && is_like(a->in_gbs, b->in_gbs))) {
         return np_fail(error, NEAP_BAD_INPUT,
                        "made for a link of %.3g GB/s out and %.3g in, this one has %.3g and %.3g", a->out_gbs,

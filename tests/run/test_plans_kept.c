@@ -173,6 +173,50 @@ static void test_odd_sizes(void **state)
     }
 }
 
+static void open_beneath(little_program *p, const little_options *options, uint32_t margin, double overhead)
+{
+    little_open(p, options);
+    np_beneath_begin(p->device, margin, overhead);
+    little_begin(p);
+}
+
+/* Beneath a program the first plan is a quick one, which is not kept: a run that ends before the real one has come leaves
+ * nothing behind. And a plan is for one margin and one overhead. */
+static void test_beneath(void **state)
+{
+    little_options options = options_of(0.6);
+    little_program p;
+    (void)state;
+    open_beneath(&p, &options, 1, 0);
+    (void)little_run_until_plan(&p, 10);
+    little_laps(&p, 4);
+    ASSERT_EQ(little_stats(&p).limit, 0);
+    little_end(&p);
+    ASSERT_EQ(count_files(), 0);
+
+    open_beneath(&p, &options, 1, 0);
+    for (int lap = 0; lap < 200 && little_stats(&p).bytes_out == 0; lap++) {
+        little_laps(&p, 1);
+    }
+    ASSERT_GT(little_stats(&p).bytes_out, 0);
+    little_laps(&p, 10);
+    little_end(&p);
+    ASSERT_EQ(count_files(), 1);
+
+    open_beneath(&p, &options, 1, 0);
+    ASSERT_TRUE(little_stats(&p).plan_was_loaded);
+    little_laps(&p, 4);
+    ASSERT_EQ(little_stats(&p).n_iterations, 3);
+    ASSERT_GT(little_stats(&p).bytes_out, 0);
+    little_end(&p);
+    open_beneath(&p, &options, 2, 0);
+    ASSERT_FALSE(little_stats(&p).plan_was_loaded);
+    little_end(&p);
+    open_beneath(&p, &options, 1, 0.01);
+    ASSERT_FALSE(little_stats(&p).plan_was_loaded);
+    little_end(&p);
+}
+
 static void test_environment(void **state)
 {
     little_options options = options_of(0.6);
@@ -417,6 +461,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_second_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_odd_sizes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_beneath, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_raised_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_patterns, set_up, tear_down),
