@@ -121,7 +121,7 @@ static bool check_places(const np_problem *problem, const uint64_t *offsets, uin
             *result = (np_check_result){.verdict = NP_CHECK_FIXED, .buffer = i};
             return false;
         }
-        if (offsets[i] % buffer->align != 0) {
+        if (offsets[i] % buffer->align != buffer->lead) {
             *result = (np_check_result){.verdict = NP_CHECK_ALIGN, .buffer = i};
             return false;
         }

@@ -10,7 +10,7 @@ typedef enum np_check_verdict {
     NP_CHECK_OVERLAP,  /* two buffers share bytes at a time at which both live */
     NP_CHECK_FIXED,    /* a fixed buffer does not stand where it must */
     NP_CHECK_TOO_HIGH, /* a buffer ends above the height */
-    NP_CHECK_ALIGN,    /* a buffer does not stand at a multiple of its alignment */
+    NP_CHECK_ALIGN,    /* a buffer does not stand where its alignment allows it */
 } np_check_verdict;
 
 typedef struct np_check_result {

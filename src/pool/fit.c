@@ -161,7 +161,8 @@ static neap_status place_one(const np_sections *sections, const np_item *item, n
                              uint64_t *offset)
 {
     const np_range *ranges = &sections->ranges.items[item->first_range];
-    np_fitted fitted = {.size = item->size, .align = item->align, .base = sections->base};
+    np_fitted fitted = {
+        .size = item->size, .align = item->align, .base = sections->base + (item->align - item->lead) % item->align};
     neap_status status = NEAP_OK;
     uint64_t at = item->fixed;
     if (item->fixed == NEAP_NO_OFFSET) {

@@ -33,17 +33,25 @@ static bool pieces_are_valid(const np_problem *problem, const np_piece *pieces, 
 neap_status np_problem_add_aligned(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t fixed_bytes,
                                    const np_piece *pieces, uint32_t n_pieces)
 {
+    return np_problem_add_leading(problem, bytes, align_bytes, 0, fixed_bytes, pieces, n_pieces);
+}
+
+neap_status np_problem_add_leading(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t lead_bytes,
+                                   uint64_t fixed_bytes, const np_piece *pieces, uint32_t n_pieces)
+{
     const neap_memory *memory = problem->memory;
     np_buffer buffer = {.fixed = NEAP_NO_OFFSET, .first_piece = (uint32_t)problem->pieces.n};
     uint64_t rounded;
 
-    if (bytes == 0 || align_bytes == 0 || align_bytes % problem->unit != 0 ||
-        !pieces_are_valid(problem, pieces, n_pieces) || !np_round_up(bytes, problem->unit, &rounded)) {
+    if (bytes == 0 || align_bytes == 0 || align_bytes % problem->unit != 0 || lead_bytes >= align_bytes ||
+        lead_bytes % problem->unit != 0 || !pieces_are_valid(problem, pieces, n_pieces) ||
+        !np_round_up(bytes, problem->unit, &rounded)) {
         return NEAP_BAD_ARGUMENT;
     }
     buffer.align = align_bytes / problem->unit;
+    buffer.lead = lead_bytes / problem->unit;
     if (fixed_bytes != NEAP_NO_OFFSET) {
-        if (fixed_bytes % align_bytes != 0) {
+        if (fixed_bytes % align_bytes != lead_bytes) {
             return NEAP_BAD_ARGUMENT;
         }
         buffer.fixed = fixed_bytes / problem->unit;
@@ -119,10 +127,10 @@ bool np_problem_is_valid(const np_problem *problem)
     }
     for (size_t i = 0; i < problem->buffers.n; i++) {
         const np_buffer *b = &problem->buffers.items[i];
-        if (b->size == 0 || b->align == 0 || b->n_pieces == 0 || b->first_piece != n_pieces) {
+        if (b->size == 0 || b->align == 0 || b->lead >= b->align || b->n_pieces == 0 || b->first_piece != n_pieces) {
             return false;
         }
-        if (b->fixed != NEAP_NO_OFFSET && (b->fixed > UINT64_MAX - b->size || b->fixed % b->align != 0)) {
+        if (b->fixed != NEAP_NO_OFFSET && (b->fixed > UINT64_MAX - b->size || b->fixed % b->align != b->lead)) {
             return false;
         }
         n_pieces += b->n_pieces;

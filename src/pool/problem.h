@@ -19,7 +19,8 @@ typedef struct np_piece {
 typedef struct np_buffer {
     uint64_t size;        /* units; above 0 */
     uint64_t fixed;       /* units; NEAP_NO_OFFSET: may stand anywhere */
-    uint64_t align;       /* units: its offset is a multiple of this; 1: any */
+    uint64_t align;       /* units: its offset is `lead` more than a multiple of this; 1: any */
+    uint64_t lead;        /* units, less than `align` */
     uint32_t first_piece; /* its pieces: sorted, disjoint, not touching */
     uint32_t n_pieces;    /* 1 or more */
 } np_buffer;
@@ -43,6 +44,10 @@ neap_status np_problem_add(np_problem *problem, uint64_t bytes, uint64_t fixed_b
 /* The same for a buffer whose offset must be a multiple of `align_bytes`, itself a multiple of the unit. */
 neap_status np_problem_add_aligned(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t fixed_bytes,
                                    const np_piece *pieces, uint32_t n_pieces);
+
+/* The same for one whose offset must be `lead_bytes` more than a multiple: less than it, and a multiple of the unit. */
+neap_status np_problem_add_leading(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t lead_bytes,
+                                   uint64_t fixed_bytes, const np_piece *pieces, uint32_t n_pieces);
 
 /* The largest sum of sizes alive at one time, and fixed buffers' ends: no placement is lower. Units. */
 neap_status np_problem_load(const np_problem *problem, uint64_t *load);

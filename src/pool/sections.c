@@ -121,8 +121,9 @@ static neap_status collect(np_sections *sections, const np_problem *problem, con
     }
     for (uint32_t i = 0; i < problem->buffers.n; i++) {
         const np_buffer *buffer = &problem->buffers.items[i];
-        np_item item = {.size = buffer->size, .fixed = buffer->fixed, .align = buffer->align, .buffer = i};
-        bool may_be_set_aside = buffer->align == 1 || (common > 0 && buffer->size % common == 0);
+        np_item item = {
+            .size = buffer->size, .fixed = buffer->fixed, .align = buffer->align, .lead = buffer->lead, .buffer = i};
+        bool may_be_set_aside = buffer->align == 1 || (common > 0 && buffer->size % common == 0 && buffer->lead == 0);
         add_ranges(sections, problem, index, &item);
         if (item.n_sections == sections->n_sections && !sections->has_fixed && may_be_set_aside) {
             sections->ranges.n = item.first_range;

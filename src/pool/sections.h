@@ -26,9 +26,10 @@ typedef struct np_part {
 } np_part;
 
 typedef struct np_item {
-    uint64_t size;        /* units */
-    uint64_t fixed;       /* units or NEAP_NO_OFFSET */
-    uint64_t align;       /* units: its offset from 0, not from `base`, is a multiple of this */
+    uint64_t size;  /* units */
+    uint64_t fixed; /* units or NEAP_NO_OFFSET */
+    uint64_t align; /* units: its offset from 0, not from `base`, is `lead` more than a multiple of this */
+    uint64_t lead;
     uint32_t buffer;      /* index into the problem's buffers */
     uint32_t first_range; /* into `ranges`; sorted, disjoint, not touching */
     uint32_t n_ranges;

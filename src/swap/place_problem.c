@@ -227,7 +227,8 @@ static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t 
 {
     np_placed placed = {.at = at, .bytes = past - at, .life = block->life};
     bool paged = is_cut(block) || (block->home && !block->home->pages);
-    np_spot spot = {(uint32_t)p->problem.buffers.n, paged && at == 0 ? block->lead : 0};
+    np_spot spot = {(uint32_t)p->problem.buffers.n, 0};
+    uint64_t align = paged ? p->options->page : p->problem.unit;
     uint32_t n_pieces = 0;
     uint32_t now = block->begin;
     neap_status status;
@@ -240,7 +241,7 @@ static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t 
     }
     add_piece(p, &n_pieces, now, block->end);
     qsort(p->pieces, n_pieces, sizeof *p->pieces, compare_pieces);
-    status = np_problem_add_aligned(&p->problem, spot.at + past - at, paged ? p->options->page : p->problem.unit,
+    status = np_problem_add_leading(&p->problem, past - at, align, paged && at == 0 ? block->lead : 0,
                                     offset_of(p, block, at), p->pieces, n_pieces);
     return status == NEAP_OK ? add_placed(p, &placed, &spot) : status;
 }

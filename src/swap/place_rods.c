@@ -1,9 +1,9 @@
 /* place_rods.c: persistent blocks that share pages and never leave, as one buffer each group.
  *
  * Each begins in the page in which its neighbour ends, so their places follow from the first one's: page by page, since a
- * page of a view is a page of the device. A rod begins at a page; what its first block leaves free of that would be lost.
- * So one whose neighbour has gone, or leaves now and then, gets another: the block that ends last before it begins. The
- * two have no page in common yet: that one page is moved when the plan is entered. */
+ * page of a view is a page of the device. What the first block of a rod leaves free of its page, others must fill; so one
+ * whose neighbour has gone, or leaves now and then, gets another: the block that ends last before it begins. The two have
+ * no page in common yet: that one page is moved when the plan is entered. */
 #include "base/checked.h"
 #include "swap/place_problem.h"
 
@@ -89,6 +89,7 @@ static neap_status add_rod(rods *r, uint32_t first)
     np_place_problem *p = r->p;
     uint64_t page = p->options->page;
     uint32_t buffer = (uint32_t)p->problem.buffers.n;
+    uint64_t lead = p->options->homes[first].lead;
     uint64_t base = 0; /* of the page in which the next one begins */
     uint64_t end = 0;
     np_piece all = {0, p->round};
@@ -100,10 +101,10 @@ static neap_status add_rod(rods *r, uint32_t first)
             !np_add_u64(begin, bytes, &end)) {
             return NEAP_TOO_LARGE;
         }
-        p->rods[i] = (np_spot){buffer, begin};
+        p->rods[i] = (np_spot){buffer, begin - lead};
         base = (end - 1) / page * page;
     }
-    return np_problem_add_aligned(&p->problem, end, page, NEAP_NO_OFFSET, &all, 1);
+    return np_problem_add_leading(&p->problem, end - lead, page, lead, NEAP_NO_OFFSET, &all, 1);
 }
 
 neap_status np_place_rods_add(np_place_problem *problem)

@@ -7,6 +7,7 @@ typedef struct brute {
     uint32_t n;
     uint64_t size[BRUTE_MAX];
     uint64_t align[BRUTE_MAX];
+    uint64_t lead[BRUTE_MAX];
     uint64_t base; /* multiples count from so far below 0 */
     uint64_t offset[BRUTE_MAX];
     bool placed[BRUTE_MAX]; /* the fixed ones from the start */
@@ -21,7 +22,7 @@ static uint64_t lowest_free(const brute *b, uint32_t item)
     bool moved = true;
     while (moved) {
         moved = false;
-        while ((at + b->base) % b->align[item] != 0) {
+        while ((at + b->base) % b->align[item] != b->lead[item]) {
             at++;
         }
         for (uint32_t i = 0; i < b->n; i++) {
@@ -85,6 +86,7 @@ uint64_t brute_optimum(const np_problem *problem)
         const np_buffer *buffer = &problem->buffers.items[i];
         b.size[i] = buffer->size;
         b.align[i] = buffer->align;
+        b.lead[i] = buffer->lead;
         b.placed[i] = buffer->fixed != NEAP_NO_OFFSET;
         b.offset[i] = b.placed[i] ? buffer->fixed : 0;
         for (uint32_t k = 0; k < b.n; k++) {
@@ -116,6 +118,7 @@ uint64_t brute_part_optimum(const np_sections *sections, const np_part *part)
     for (uint32_t i = 0; i < b.n; i++) {
         b.size[i] = items[i].size;
         b.align[i] = items[i].align;
+        b.lead[i] = items[i].lead;
         b.placed[i] = items[i].fixed != NEAP_NO_OFFSET;
         b.offset[i] = b.placed[i] ? items[i].fixed : 0;
         for (uint32_t k = 0; k < b.n; k++) {

@@ -72,7 +72,7 @@ static void fix_buffers(np_problem *problem, np_rng *rng, uint32_t n_fixed, uint
     for (uint32_t k = 0; k < 4 * n_fixed && n_fixed > 0; k++) {
         uint32_t i = below(rng, n);
         np_buffer *buffer = &problem->buffers.items[i];
-        uint64_t offset = np_rng_below(rng, 3 * (uint64_t)max_size) / buffer->align * buffer->align;
+        uint64_t offset = np_rng_below(rng, 3 * (uint64_t)max_size) / buffer->align * buffer->align + buffer->lead;
         bool is_free = buffer->fixed == NEAP_NO_OFFSET;
         for (uint32_t j = 0; j < n && is_free; j++) {
             const np_buffer *other = &problem->buffers.items[j];
@@ -94,6 +94,7 @@ void make_problem(const problem_shape *shape, np_rng *rng, const neap_memory *me
         np_piece pieces[MAX_PIECES];
         uint64_t size = 1 + np_rng_below(rng, shape->max_size);
         uint64_t align = 1;
+        uint64_t lead;
         uint32_t n = make_pieces(shape, rng, pieces);
         if (i > 0 && i + shape->n_alike >= shape->n_buffers) {
             const np_buffer *like = &problem->buffers.items[below(rng, i)];
@@ -106,7 +107,8 @@ void make_problem(const problem_shape *shape, np_rng *rng, const neap_memory *me
         if (shape->max_align > 1 && below(rng, 2)) {
             align = 2 + below(rng, shape->max_align - 1);
         }
-        ASSERT_OK(np_problem_add_aligned(problem, size * unit, align * unit, NEAP_NO_OFFSET, pieces, n));
+        lead = align > 1 && below(rng, 2) ? below(rng, (uint32_t)align) : 0;
+        ASSERT_OK(np_problem_add_leading(problem, size * unit, align * unit, lead * unit, NEAP_NO_OFFSET, pieces, n));
     }
     fix_buffers(problem, rng, shape->n_fixed, shape->max_size);
     ASSERT_TRUE(np_problem_is_valid(problem));
@@ -224,7 +226,7 @@ bool placement_is_right(const np_problem *problem, const uint64_t *offsets, uint
         if (one->fixed != NEAP_NO_OFFSET && one->fixed != offsets[i]) {
             return false;
         }
-        if (offsets[i] % one->align != 0) {
+        if (offsets[i] % one->align != one->lead) {
             return false;
         }
         *height = offsets[i] + one->size > *height ? offsets[i] + one->size : *height;
@@ -267,7 +269,7 @@ void print_problem(const np_problem *problem)
             (void)fprintf(stderr, " [%u, %u)", piece.begin, piece.end);
         }
         if (buffer->align > 1) {
-            (void)fprintf(stderr, ", at multiples of %" PRIu64, buffer->align);
+            (void)fprintf(stderr, ", at multiples of %" PRIu64 " and %" PRIu64, buffer->align, buffer->lead);
         }
         if (buffer->fixed != NEAP_NO_OFFSET) {
             (void)fprintf(stderr, ", fixed at %" PRIu64, buffer->fixed);

@@ -13,9 +13,10 @@ static void place_loosely(const np_problem *problem, np_rng *rng, uint64_t *offs
     for (uint32_t i = 0; i < n; i++) {
         bool moved = true;
         uint64_t align = problem->buffers.items[i].align;
+        uint64_t lead = problem->buffers.items[i].lead;
         offsets[i] = problem->buffers.items[i].fixed;
         if (offsets[i] == NEAP_NO_OFFSET) {
-            offsets[i] = np_rng_below(rng, 5) * align;
+            offsets[i] = np_rng_below(rng, 5) * align + lead;
         } else {
             continue;
         }
@@ -28,7 +29,8 @@ static void place_loosely(const np_problem *problem, np_rng *rng, uint64_t *offs
                 if (stands && k != i && buffers_meet(problem, i, k) && offsets[i] < at + other->size &&
                     at < offsets[i] + problem->buffers.items[i].size) {
                     offsets[i] = at + other->size + (np_rng_below(rng, 3) == 0);
-                    offsets[i] = (offsets[i] + align - 1) / align * align;
+                    offsets[i] = (offsets[i] + 2 * align - 1 - lead) / align * align - align + lead;
+                    offsets[i] += offsets[i] < at + other->size ? align : 0;
                     moved = true;
                 }
             }
@@ -111,7 +113,8 @@ static void test_verdicts_against_all_pairs(void **state)
                 const np_buffer *buffer = &problem.buffers.items[result.buffer];
                 ASSERT_TRUE(buffer->fixed != NEAP_NO_OFFSET && buffer->fixed != offsets[result.buffer]);
             } else if (result.verdict == NP_CHECK_ALIGN) {
-                ASSERT_NE(offsets[result.buffer] % problem.buffers.items[result.buffer].align, 0);
+                ASSERT_NE(offsets[result.buffer] % problem.buffers.items[result.buffer].align,
+                          problem.buffers.items[result.buffer].lead);
             }
             if (step % 4 == 3) {
                 place_loosely(&problem, &rng, offsets);

@@ -117,8 +117,17 @@ static void test_alignment_is_kept(void **state)
     ASSERT_STATUS(NEAP_BAD_ARGUMENT, np_problem_add_aligned(&problem, 4, 12, 8, whole, 1));
     ASSERT_STATUS(NEAP_BAD_ARGUMENT, np_problem_add_aligned(&problem, 4, 6, NEAP_NO_OFFSET, whole, 1));
     ASSERT_STATUS(NEAP_BAD_ARGUMENT, np_problem_add_aligned(&problem, 4, 0, NEAP_NO_OFFSET, whole, 1));
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT, np_problem_add_leading(&problem, 4, 12, 12, NEAP_NO_OFFSET, whole, 1));
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT, np_problem_add_leading(&problem, 4, 12, 2, NEAP_NO_OFFSET, whole, 1));
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT, np_problem_add_leading(&problem, 4, 12, 8, 24, whole, 1));
     ASSERT_EQ(problem.buffers.n, 3);
+    ASSERT_OK(np_problem_add_leading(&problem, 4, 12, 8, 32, whole, 1));
+    ASSERT_EQ(problem.buffers.items[3].lead, 2);
+    ASSERT_EQ(problem.buffers.items[3].fixed, 8);
     ASSERT_TRUE(np_problem_is_valid(&problem));
+    problem.buffers.items[3].lead = 3;
+    ASSERT_FALSE(np_problem_is_valid(&problem));
+    problem.buffers.items[3].lead = 2;
     problem.buffers.items[2].align = 4;
     ASSERT_FALSE(np_problem_is_valid(&problem));
     problem.buffers.items[2].align = 3;
