@@ -231,8 +231,8 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
     set_limit(m, lesson, pattern);
     no_worse = find_no_worse(m, pattern);
     m->n_failed_plans = 0;
-    if (no_worse) {
-        no_worse->is_provisional &= lesson->is_quick;
+    if (no_worse && !lesson->is_quick) {
+        np_plan_is_final(m, no_worse);
     }
     if (no_worse || !add_pattern(m, pattern)) {
         np_pattern_drop(m, pattern);

@@ -223,7 +223,9 @@ static void ask_for_better(neap_device *m, np_pattern *pattern)
     bool is_good = m->options.limit_share <= 0 && m->overhead <= 0 &&
                    (double)pattern->program.footprint <= GOOD_ENOUGH * (double)pattern->program.peak_load;
     pattern->is_quick = false;
-    pattern->is_provisional = !is_good;
+    if (is_good) {
+        np_plan_is_final(m, pattern);
+    }
     if (!is_good && pattern->trace && np_trace_copy(pattern->trace, m->memory, &wish.trace) == NEAP_OK) {
         (void)np_ask_for_plan(m, &wish);
     }

@@ -59,13 +59,27 @@ void np_plans_load(neap_device *m)
     }
 }
 
+void np_plan_is_final(neap_device *m, np_pattern *pattern)
+{
+    m->is_saved &= !pattern->is_provisional;
+    pattern->is_provisional = false;
+}
+
+/* While other plans are tried in a pattern's place, the best of them stands for it. */
+static const np_pattern *best_of(const neap_device *m, const np_pattern *pattern)
+{
+    const np_refine *refine = &m->refine;
+    const np_pattern *best = refine->is_ending ? refine->next : refine->best;
+    return pattern == refine->measured && best ? best : pattern;
+}
+
 /* A plan that was made in no time is not kept: another run would never ask for the real one. */
 static size_t list_final(const neap_device *m, const np_pattern **patterns)
 {
     size_t n = 0;
     for (size_t i = 0; i < m->patterns.n && n < NP_MAX_PATTERNS; i++) {
         if (!m->patterns.items[i]->is_provisional) {
-            patterns[n++] = m->patterns.items[i];
+            patterns[n++] = best_of(m, m->patterns.items[i]);
         }
     }
     return n;
@@ -83,13 +97,12 @@ void np_plans_save(neap_device *m)
     if (n == 0) {
         return;
     }
-    m->is_saved = n == m->patterns.n;
+    m->is_saved = true;
     status = find_path(m, &origin, &error, path);
     if (status == NEAP_OK) {
         status = np_plan_file_save(path, &origin, limit, patterns, n, m->memory, &error);
     }
     if (status != NEAP_OK) {
-        m->is_saved = true; /* it is said once */
         np_log(m, NEAP_LOG_WARN, "the plan was not saved: %s",
                error.text[0] ? error.text : neap_status_message(status));
     }

@@ -456,6 +456,32 @@ static void test_other_program(void **state)
     }
 }
 
+/* Beneath a program the quick plan stays beside the one that replaces it. It is not kept, and what is kept is written
+ * once, not with every iteration. */
+static void test_quick_plan(void **state)
+{
+    little_options options = options_of(0.6);
+    little_program p;
+    (void)state;
+    little_open(&p, &options);
+    np_beneath_begin(p.device, 0, 0);
+    little_begin(&p);
+    (void)little_run_until_plan(&p, 10);
+    little_laps(&p, 10);
+    ASSERT_EQ(little_stats(&p).bytes_out, 0);
+    ASSERT_EQ(count_files(), 0); /* the swap plan is still to come */
+    for (int i = 0; i < 40 && count_files() == 0; i++) {
+        little_laps(&p, 5);
+    }
+    ASSERT_GT(little_stats(&p).bytes_out, 0);
+    ASSERT_EQ(little_stats(&p).n_patterns, 2);
+    ASSERT_EQ(count_files(), 1);
+    clear_folder();
+    little_laps(&p, 10);
+    ASSERT_EQ(count_files(), 0);
+    little_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -471,6 +497,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_unwritable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_program, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_quick_plan, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
