@@ -2,6 +2,7 @@
  *
  * Who uses a page is counted anew from those who could (views of blocks and slabs, flat blocks, spares) and compared with
  * what the pages say. While a plan runs, its arena's pages are not counted. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "run/manager.h"
@@ -196,6 +197,74 @@ static const char *walk_arena(const neap_device *m)
     return NULL;
 }
 
+/* ---- bytes ---- */
+
+/* Bytes [begin, end) of the device's memory, counted by page number, are a block's. */
+typedef struct stretch {
+    uint64_t begin;
+    uint64_t end;
+} stretch;
+
+typedef np_array(stretch) stretches;
+
+static int compare_stretches(const void *left, const void *right)
+{
+    const stretch *a = left;
+    const stretch *b = right;
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+/* Bytes [begin, end) of a page, unless it is a plan's. */
+static bool add_stretch(const neap_device *m, uint32_t number, uint64_t begin, uint64_t end, stretches *all)
+{
+    uint64_t base = number * m->device->page_bytes;
+    stretch added = {base + begin, base + end};
+    return (is_running(m) && np_pages_is_arena(&m->pages, number)) || np_array_push(m->memory, all, added) == NEAP_OK;
+}
+
+/* Of `bytes` that begin `lead` into the first of these pages. */
+static bool add_pages(const neap_device *m, const uint32_t *numbers, uint64_t lead, uint64_t bytes, stretches *all)
+{
+    uint64_t page = m->device->page_bytes;
+    bool is_added = true;
+    for (uint32_t k = 0; k * page < lead + bytes && is_added; k++) {
+        uint64_t left = lead + bytes - k * page;
+        if (numbers[k] != NP_NO_PAGE) {
+            is_added = add_stretch(m, numbers[k], k == 0 ? lead : 0, left < page ? left : page, all);
+        }
+    }
+    return is_added;
+}
+
+/* No two blocks have the same bytes. */
+static const char *walk_bytes(const neap_device *m)
+{
+    stretches all = {0};
+    const char *flaw = NULL;
+    bool is_seen = true; /* otherwise it cannot be looked at */
+    for (const neap_block *block = m->live; block && is_seen; block = block->next) {
+        if (block->view.numbers) {
+            is_seen = add_pages(m, block->view.numbers, block->view.lead, block->bytes, &all);
+        } else if (block->kind == NP_BLOCK_FLAT && !block->is_absent) {
+            uint64_t offset = (uint64_t)(block->address - m->arena.address);
+            uint64_t page = m->device->page_bytes;
+            is_seen = add_pages(m, &m->arena.numbers[offset / page], offset % page, block->bytes, &all);
+        }
+    }
+    for (size_t i = 0; i < m->spares.n && is_seen; i++) {
+        const np_spare *spare = &m->spares.items[i];
+        is_seen = add_pages(m, spare->view.numbers, spare->view.lead, spare->bytes, &all);
+    }
+    if (is_seen && all.n > 0) {
+        qsort(all.items, all.n, sizeof *all.items, compare_stretches);
+    }
+    for (size_t i = 1; i < all.n && is_seen && !flaw; i++) {
+        flaw = all.items[i].begin < all.items[i - 1].end ? "two blocks have the same bytes" : NULL;
+    }
+    np_array_free(m->memory, &all);
+    return flaw;
+}
+
 /* ---- host memory ---- */
 
 static const char *walk_host(const neap_device *m)
@@ -281,8 +350,8 @@ static const char *walk_recorder(const neap_device *m)
 
 const char *np_manager_find_flaw(const neap_device *m)
 {
-    const char *(*const walks[])(const neap_device *) = {walk_live, walk_recent,   walk_pages,   walk_arena,
-                                                         walk_host, walk_patterns, walk_recorder};
+    const char *(*const walks[])(const neap_device *) = {walk_live,  walk_recent, walk_pages,    walk_arena,
+                                                         walk_bytes, walk_host,   walk_patterns, walk_recorder};
     const char *flaw = np_small_is_valid(&m->small) ? NULL : "the small blocks are not valid";
     for (size_t i = 0; i < sizeof walks / sizeof *walks && !flaw; i++) {
         flaw = walks[i](m);

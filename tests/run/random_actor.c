@@ -41,12 +41,24 @@ static void make_policy(actor *a)
     }
 }
 
+/* Of what lasts: where it is built, seldom a whole number of pages. */
+static uint64_t lasting_bytes(actor *a)
+{
+    uint64_t page = a->form.page_bytes;
+    uint64_t whole = page * between(&a->rng, chance(&a->rng, 20) ? 0 : 1, chance(&a->rng, 70) ? 3 : 10);
+    uint64_t odd = chance(&a->rng, 70) ? 512 * np_rng_below(&a->rng, page / 512) : np_rng_below(&a->rng, page);
+    if (!a->settings->builds) {
+        return random_bytes(&a->rng, &a->form);
+    }
+    return whole + odd > 0 ? whole + odd : 1;
+}
+
 void actor_make(actor *a, const random_settings *settings, uint64_t seed)
 {
     loop_form *form = &a->form;
     *a = (actor){.settings = settings, .rng = np_rng_make(seed)};
     make_policy(a);
-    a->n_lasting = between(&a->rng, 1, 8);
+    a->n_lasting = settings->builds ? between(&a->rng, 4, LOOP_SLOTS - 2 * LOOP_LIVES) : between(&a->rng, 1, 8);
     *form = (loop_form){.n_streams = settings->n_streams,
                         .page_bytes = settings->page_bytes,
                         .n_lasting = a->n_lasting,
@@ -59,7 +71,7 @@ void actor_make(actor *a, const random_settings *settings, uint64_t seed)
                                                              : 90,
                         .may_leak = chance(&a->rng, 12)};
     for (uint32_t i = 0; i < a->n_lasting; i++) {
-        a->lasting_bytes[i] = random_bytes(&a->rng, form);
+        a->lasting_bytes[i] = lasting_bytes(a);
     }
     make_loop(&a->rng, form, &a->loops[0]);
     a->loops[1] = a->loops[0];
@@ -364,18 +376,67 @@ static void wait_for_planner(actor *a)
     }
 }
 
+static void fill(actor *a, actor_slot *slot)
+{
+    shadow_use use = {&slot->blocks[0], SHADOW_WRITE};
+    if (chance(&a->rng, 50)) {
+        (void)actor_passed(a, shadow_host_write(&a->streams, &slot->blocks[0], true), "neap_write");
+    } else if (chance(&a->rng, 90)) {
+        uint32_t stream = a->settings->builds ? (uint32_t)np_rng_below(&a->rng, a->settings->n_streams) : 0;
+        actor_exec(a, 990, stream, 1000, &use, 1);
+    }
+}
+
+/* Some of what lasts is freed, and malloc'd again in a row: as large as before, or another size. Before the last free there
+ * may be work in it that is not done when it is over. */
+static void build_again(actor *a, uint32_t n_built)
+{
+    uint32_t first = (uint32_t)np_rng_below(&a->rng, n_built);
+    uint32_t end = first + between(&a->rng, 1, 4);
+    bool is_same = chance(&a->rng, 60);
+    bool are_filled = chance(&a->rng, 70);
+    end = end < n_built ? end : n_built;
+    for (uint32_t i = first; i < end; i++) {
+        if (a->slots[i].n > 0) {
+            shadow_block block = actor_take_oldest(&a->slots[i]);
+            shadow_use use = {&block, SHADOW_WRITE};
+            if (chance(&a->rng, 50)) {
+                actor_exec(a, 992, (uint32_t)np_rng_below(&a->rng, a->settings->n_streams), 20000, &use, 1);
+            }
+            actor_free(a, &block);
+        }
+    }
+    for (uint32_t i = first; i < end; i++) {
+        actor_slot *slot = &a->slots[i];
+        uint64_t bytes = a->lasting_bytes[i];
+        bytes = is_same ? bytes : chance(&a->rng, 50) ? lasting_bytes(a) : bytes - np_rng_below(&a->rng, bytes);
+        if (slot->n == 0 && actor_malloc(a, bytes, &slot->blocks[0])) {
+            slot->n = 1;
+            if (are_filled) {
+                fill(a, slot);
+            }
+        }
+    }
+}
+
 static void run_begin(actor *a)
 {
+    bool are_filled = !a->settings->builds || chance(&a->rng, 50);
     for (uint32_t i = 0; i < a->n_lasting; i++) {
         actor_slot *slot = &a->slots[i];
         if (actor_malloc(a, a->lasting_bytes[i], &slot->blocks[0])) {
             slot->n = 1;
-            if (chance(&a->rng, 50)) {
-                (void)actor_passed(a, shadow_host_write(&a->streams, &slot->blocks[0], true), "neap_write");
-            } else if (chance(&a->rng, 90)) {
-                shadow_use use = {&slot->blocks[0], SHADOW_WRITE};
-                actor_exec(a, 990, 0, 1000, &use, 1);
+            if (are_filled) {
+                fill(a, slot);
             }
+        }
+        if (a->settings->builds && chance(&a->rng, 10)) {
+            build_again(a, i + 1);
+        }
+    }
+    for (uint32_t i = 0; i < a->n_lasting && !are_filled; i++) {
+        if (a->slots[i].n > 0) {
+            fill(a, &a->slots[i]);
         }
     }
 }
@@ -415,6 +476,9 @@ void actor_run(actor *a)
         run_iteration(a, choose_loop(a));
         if (!a->settings->learns_at_once) {
             wait_for_planner(a);
+        }
+        if (a->settings->builds && a->iteration >= a->n_quiet && chance(&a->rng, 8)) {
+            build_again(a, a->n_lasting);
         }
         actor_look(a, a->settings->is_valid_each_lap);
         actor_look_at_device(a);

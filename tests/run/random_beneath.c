@@ -54,6 +54,18 @@ static uint64_t pages_of(const neap_device *m, const neap_block *block)
     return sum;
 }
 
+/* Is no other block on its pages? Planned ones are where they are. */
+static bool has_own_pages(const neap_device *m, const neap_block *block)
+{
+    for (uint32_t i = 0; i < block->view.n_pages && block->kind == NP_BLOCK_LOOSE; i++) {
+        const np_page *page = &m->pages.pages.items[block->view.numbers[i]];
+        if (page->is_arena || page->n_users != 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* All of its bytes are on the device, now and not on their way out. */
 static bool is_here(const neap_device *m, const neap_block *block)
 {
@@ -164,6 +176,9 @@ void actor_look_at_fixed(actor *a)
         } else if (fixed->is_exported && pages_of(m, fixed->block) != fixed->pages) {
             shadow_say(a->report, "iteration %u: block %u, of kind %d, is others' too, and has other pages",
                        a->iteration, fixed->serial, fixed->block->kind);
+        } else if (fixed->is_exported && !has_own_pages(m, fixed->block)) {
+            shadow_say(a->report, "iteration %u: block %u is others' too, and so are blocks beside it", a->iteration,
+                       fixed->serial);
         }
     }
     (void)pthread_mutex_unlock(&m->lock);

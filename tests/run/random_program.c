@@ -39,6 +39,7 @@ random_settings random_settings_make(uint64_t seed)
     s.limit_share = limits < 3 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
     s.limit_bytes_share = limits >= 3 && limits < 5 ? 0.5 + 0.5 * np_rng_unit(&rng) : 0;
     s.memory_share = chance(&rng, 15) ? 0.2 + np_rng_unit(&rng) : 0;
+    s.builds = chance(&rng, 40);
     return s;
 }
 

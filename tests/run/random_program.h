@@ -27,6 +27,7 @@ typedef struct random_settings {
     bool watches_memory;      /* the library's host memory is test_memory */
     bool is_steady;           /* no departures, and one loop */
     bool is_plain;            /* nothing is planned */
+    bool builds;              /* what lasts are many blocks of odd sizes, malloc'd in a row, and now and then again */
     bool is_cuda;             /* on a cuda device, over the stand-in driver: in place of the cpu */
     bool refines;             /* plans are tried and changed as the program runs */
     bool is_beneath;          /* uses are what was seen, and there is more (random_beneath.h); */
