@@ -98,9 +98,14 @@ static void test_free_ends_it(void **state)
     little_malloc(&p, ODD, &p.kept);
     ASSERT_EQ(within_page(&p.kept), (uint64_t)MANY * ODD % PAGE);
     little_free(&p, &blocks[3]);
-    blocks[3].block = NULL;
     little_malloc(&p, 3 * PAGE + 512, &before[0]);
     ASSERT_EQ(within_page(&before[0]), 0);
+    little_free(&p, &before[0]);
+    little_malloc(&p, ODD,
+                  &blocks[3]); /* not where such a block was before: it would depend on what was kept of that */
+    ASSERT_EQ(within_page(&blocks[3]), 0);
+    little_malloc(&p, 3 * PAGE, &before[0]);
+    ASSERT_EQ(within_page(&before[0]), ODD % PAGE);
     little_free(&p, &before[0]);
     little_free(&p, &p.kept);
     end(&p, blocks);
@@ -232,12 +237,117 @@ static void test_exported(void **state)
     end(&p, blocks);
 }
 
+/* ---- a plan that is entered and left ---- */
+
+/* The page where the last block ends is the manager's no longer while a plan runs: it may be the plan's then. */
+static void test_closed_on_plan(void **state)
+{
+    little_options options = {.n_layers = LITTLE_LAYERS, .weight_bytes = ODD};
+    little_program p;
+    (void)state;
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 10);
+    little_laps(&p, 2);
+    np_leave(p.device, NEAP_DEPARTURE_BLIND, "a test");
+    little_malloc(&p, ODD, &p.kept);
+    ASSERT_TRUE(p.device->seam.number != NP_NO_PAGE);
+    ASSERT_TRUE(np_enter(p.device, p.device->pattern));
+    ASSERT_TRUE(p.device->seam.number == NP_NO_PAGE);
+    ASSERT_EQ(p.device->seam.end, 0);
+    little_check(&p);
+    little_laps(&p, 3);
+    check_block(&p, &p.kept);
+    little_free(&p, &p.kept);
+    little_end(&p);
+}
+
+/* Unused pages of the arena may be lent, but what is behind the block that has one is a plan's. */
+static void test_lent_pages(void **state)
+{
+    little_options options = {.n_layers = 12};
+    little_program p;
+    const np_view *view;
+    (void)state;
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 10);
+    little_laps(&p, 2);
+    np_beneath_begin(p.device, 0, 0); /* pages come with the malloc */
+    np_leave(p.device, NEAP_DEPARTURE_BLIND, "a test");
+    p.device->limit_pages = p.device->pages.n_held;
+    little_malloc(&p, ODD, &p.kept);
+    view = &p.kept.block->view;
+    ASSERT_TRUE(np_pages_is_arena(&p.device->pages, view->numbers[view->n_pages - 1]));
+    ASSERT_TRUE(p.device->seam.number == NP_NO_PAGE);
+    ASSERT_TRUE(p.device->seam.end > 0);
+    little_free(&p, &p.kept);
+    little_laps(&p, 3);
+    little_end(&p);
+}
+
+/* Of a weight that leaves in parts: one that does not begin with the block, and that the host has as it is. */
+static const np_program_swap *find_part(const little_program *p, uint32_t *index)
+{
+    const np_pattern *pattern = p->device->pattern;
+    for (uint32_t i = 0; i < pattern->program.swaps.n && p->device->state == NEAP_STATE_RUN; i++) {
+        const np_program_swap *swap = &pattern->program.swaps.items[i];
+        const neap_block *block = pattern->actors[swap->life].now[0];
+        bool is_here = pattern->program.lives.items[swap->life].persistent && block->view.lead > 0;
+        for (uint32_t k = 0; k < pattern->program.swaps.n; k++) {
+            is_here = is_here && (pattern->program.swaps.items[k].life != swap->life || !pattern->is_out[k]);
+        }
+        if (is_here && swap->begin > 0 && np_clean_has(&block->clean, swap->begin, swap->end)) {
+            *index = i;
+            return swap;
+        }
+    }
+    return NULL;
+}
+
+/* As if that part alone were away: the page before it is not, and stays. */
+static void leave_without_part(little_program *p)
+{
+    uint32_t index;
+    const np_program_swap *swap = find_part(p, &index);
+    if (swap) {
+        const neap_block *block = p->device->pattern->actors[swap->life].now[0];
+        uint32_t first = (uint32_t)((swap->begin + block->view.lead) / PAGE);
+        ASSERT_OK(np_drain(p->device)); /* its copy in may be under way */
+        p->device->pattern->is_out[index] = true;
+        np_leave(p->device, NEAP_DEPARTURE_BLIND, "a test");
+        ASSERT_TRUE(first > 0 && block->view.numbers[first - 1] != NP_NO_PAGE);
+        ASSERT_TRUE(block->view.numbers[first] == NP_NO_PAGE);
+        ASSERT_EQ(block->view.n_missing, ((swap->end + block->view.lead + PAGE - 1) / PAGE) - first);
+        little_check(p);
+        p->after_event = NULL;
+    }
+}
+
+static void test_part_is_away(void **state)
+{
+    little_options options = {.n_layers = 8,
+                              .weight_bytes = (uint64_t)22 * PAGE + 1536,
+                              .act_bytes = (uint64_t)2 * PAGE + 1024,
+                              .device = {.limit_share = 0.7}};
+    little_program p;
+    (void)state;
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 20);
+    p.after_event = leave_without_part;
+    little_laps(&p, 2);
+    ASSERT_TRUE(p.after_event == NULL);
+    little_laps(&p, 3);
+    little_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbours), cmocka_unit_test(test_ends),     cmocka_unit_test(test_free_ends_it),
-        cmocka_unit_test(test_used_again), cmocka_unit_test(test_leaving),  cmocka_unit_test(test_planned_as_they_are),
-        cmocka_unit_test(test_swapped),    cmocka_unit_test(test_exported),
+        cmocka_unit_test(test_neighbours),     cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_free_ends_it),   cmocka_unit_test(test_used_again),
+        cmocka_unit_test(test_leaving),        cmocka_unit_test(test_planned_as_they_are),
+        cmocka_unit_test(test_swapped),        cmocka_unit_test(test_exported),
+        cmocka_unit_test(test_closed_on_plan), cmocka_unit_test(test_lent_pages),
+        cmocka_unit_test(test_part_is_away),
     };
     return cmocka_run_group_tests_name("run/seam", tests, NULL, NULL);
 }
