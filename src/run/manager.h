@@ -367,7 +367,7 @@ void np_unknown_note(neap_device *m);
 /* ---- keep.c: plans in files ---- */
 void np_plans_load(neap_device *m);
 void np_plan_is_final(neap_device *m, np_pattern *pattern); /* it is worth keeping: none is to take its place */
-void np_plans_save(neap_device *m); /* where there is something new */
+void np_plans_save(neap_device *m);                         /* where there is something new */
 
 /* ---- the whole ---- */
 bool np_manager_is_valid(const neap_device *m);
