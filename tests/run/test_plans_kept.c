@@ -217,6 +217,35 @@ static void test_beneath(void **state)
     little_end(&p);
 }
 
+/* A program of the same sizes that frees something in between: its weights begin elsewhere in their pages, and the plan is
+ * not for them. */
+static void test_other_begins(void **state)
+{
+    little_options options = options_of(0.6);
+    (void)state;
+    options.weight_bytes = 3 * LITTLE_PAGE + 1536;
+    for (int is_second = 0; is_second < 2; is_second++) {
+        little_program p;
+        little_open(&p, &options);
+        ASSERT_EQ(little_stats(&p).plan_was_loaded, is_second == 1);
+        little_malloc(&p, 3 * LITTLE_PAGE + 512, &p.kept);
+        if (is_second) {
+            np_seam_close(p.device); /* as a free would */
+        }
+        little_begin(&p);
+        ASSERT_EQ(p.weights[0].block->view.lead, is_second ? 0 : 512);
+        (void)little_run_until_plan(&p, 10);
+        little_laps(&p, 5);
+        ASSERT_EQ(little_stats(&p).state, NEAP_STATE_RUN);
+        ASSERT_GT(little_stats(&p).bytes_out, 0);
+        ASSERT_GE(little_count(&p, "a plan for"), 1);
+        little_exec(&p, "look", 0, (shadow_use[]){{&p.kept, SHADOW_READ}}, 1);
+        little_check(&p);
+        little_free(&p, &p.kept);
+        little_end(&p);
+    }
+}
+
 static void test_environment(void **state)
 {
     little_options options = options_of(0.6);
@@ -488,6 +517,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_second_run, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_odd_sizes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_beneath, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_other_begins, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_environment, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_raised_limit, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_patterns, set_up, tear_down),
