@@ -237,6 +237,25 @@ static void test_exported(void **state)
     end(&p, blocks);
 }
 
+/* The page where the next block would begin is for others where they need it. */
+static void test_page_is_needed(void **state)
+{
+    little_options options = {.name = "sim:page=4KiB,memory=64KiB,link=4GB/s"};
+    little_program p;
+    shadow_block all;
+    (void)state;
+    little_open(&p, &options);
+    little_malloc(&p, 16 * PAGE, &all);
+    little_malloc(&p, ODD, &p.kept);
+    ASSERT_TRUE(p.device->seam.number != NP_NO_PAGE);
+    check_block(&p, &all);
+    ASSERT_TRUE(p.device->seam.number == NP_NO_PAGE);
+    check_block(&p, &p.kept);
+    little_free(&p, &all);
+    little_free(&p, &p.kept);
+    little_close(&p);
+}
+
 /* ---- a plan that is entered and left ---- */
 
 /* The page where the last block ends is the manager's no longer while a plan runs: it may be the plan's then. */
@@ -347,7 +366,7 @@ int main(void)
         cmocka_unit_test(test_leaving),        cmocka_unit_test(test_planned_as_they_are),
         cmocka_unit_test(test_swapped),        cmocka_unit_test(test_exported),
         cmocka_unit_test(test_closed_on_plan), cmocka_unit_test(test_lent_pages),
-        cmocka_unit_test(test_part_is_away),
+        cmocka_unit_test(test_page_is_needed), cmocka_unit_test(test_part_is_away),
     };
     return cmocka_run_group_tests_name("run/seam", tests, NULL, NULL);
 }
