@@ -101,8 +101,7 @@ static void test_free_ends_it(void **state)
     little_malloc(&p, 3 * PAGE + 512, &before[0]);
     ASSERT_EQ(within_page(&before[0]), 0);
     little_free(&p, &before[0]);
-    little_malloc(&p, ODD,
-                  &blocks[3]); /* not where such a block was before: it would depend on what was kept of that */
+    little_malloc(&p, ODD, &blocks[3]); /* not where one was before, kept or not */
     ASSERT_EQ(within_page(&blocks[3]), 0);
     little_malloc(&p, 3 * PAGE, &before[0]);
     ASSERT_EQ(within_page(&before[0]), ODD % PAGE);
