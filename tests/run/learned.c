@@ -10,8 +10,11 @@
 static const learned_options small_options = {
     .page_bytes = LEARNED_PAGE, .min_block = LEARNED_PAGE, .limit_share = 0.6, .link_gbs = 2, .seconds = 0.01};
 
+/* Those of a page or more begin where the one before has ended, as if they were malloc'd in a row (seam.c). */
 static void list_residents(np_lesson *lesson)
 {
+    uint64_t end = 0; /* of the last one, in its last page */
+    uint64_t last = NP_NO_NEIGHBOUR;
     for (size_t i = 0; i < lesson->trace->blocks.n; i++) {
         const neap_trace_block *block = &lesson->trace->blocks.items[i];
         np_resident resident = {.id = block->id,
@@ -19,9 +22,16 @@ static void list_residents(np_lesson *lesson)
                                 .life = NP_NO_LIFE,
                                 .first_page = UINT32_MAX,
                                 .is_outside = block->bytes < lesson->page_bytes};
-        if (block->free_event == NEAP_NEVER) {
-            ASSERT_OK(np_array_push(lesson->memory, &lesson->residents, resident));
+        if (block->free_event != NEAP_NEVER) {
+            continue;
         }
+        if (!resident.is_outside) {
+            resident.lead = end;
+            resident.neighbour = end > 0 ? last : NP_NO_NEIGHBOUR;
+            end = (end + block->bytes + 511) / 512 * 512 % lesson->page_bytes;
+            last = block->id;
+        }
+        ASSERT_OK(np_array_push(lesson->memory, &lesson->residents, resident));
     }
 }
 

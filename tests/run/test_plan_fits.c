@@ -165,6 +165,20 @@ static bool odd_view(np_pattern *pattern, np_plan_origin *device)
     return true;
 }
 
+/* Only what is persistent may have a view that does not begin with the block. */
+static bool view_in_a_page(np_pattern *pattern, np_plan_origin *device)
+{
+    for (size_t i = 0; i < pattern->program.lives.n; i++) {
+        np_program_life *life = &pattern->program.lives.items[i];
+        if (!life->persistent && !life->swapped && life->n_places == 1 &&
+            pattern->program.placed.items[life->first_placed].offset % device->page_bytes == 512) {
+            life->swapped = true;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The blocks that take turns each have an address in the arena: they cannot be in pieces. */
 static bool turns_in_pieces(np_pattern *pattern, np_plan_origin *device)
 {
@@ -182,10 +196,10 @@ static bool turns_in_pieces(np_pattern *pattern, np_plan_origin *device)
 static bool part_of_a_page(np_pattern *pattern, np_plan_origin *device)
 {
     if (pattern->program.swaps.n == 0 ||
-        pattern->program.swaps.items[0].end - pattern->program.swaps.items[0].begin <= device->page_bytes / 2) {
+        pattern->program.swaps.items[0].end - pattern->program.swaps.items[0].begin <= device->page_bytes / 4) {
         return false;
     }
-    pattern->program.swaps.items[0].begin += device->page_bytes / 2;
+    pattern->program.swaps.items[0].begin += device->page_bytes / 4; /* its first page may be half its own */
     return true;
 }
 
@@ -216,6 +230,7 @@ static const struct {
     {block_too_large, "does not fit its place"},
     {odd_offset, "does not fit its place"},
     {odd_view, "does not fit its place"},
+    {view_in_a_page, "does not fit its place"},
     {turns_in_pieces, "does not fit its place"},
     {part_of_a_page, "is not of whole pages"},
     {part_of_the_last_page, "is not of whole pages"},
