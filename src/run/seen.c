@@ -138,7 +138,8 @@ bool np_seen_match(neap_device *m, const np_program_event *event, np_given *give
     return true;
 }
 
-/* Whatever takes the block away, or comes after it, comes after this work. */
+/* Whatever takes the block away, or comes after it, comes after this work. The mark is one of the planned stream, wherever
+ * the work itself was given. */
 void np_seen_note(neap_device *m, const np_program_event *event, const np_given *given, uint64_t mark)
 {
     np_pattern *pattern = m->pattern;
@@ -147,11 +148,11 @@ void np_seen_note(neap_device *m, const np_program_event *event, const np_given 
     for (size_t i = 0; i < given->n_uses; i++) {
         const neap_block *block = given->uses[i].block;
         if (block->life != NP_NO_LIFE && !is_planned_use(planned, event->n_uses, &next, &given->uses[i])) {
-            if (pattern->late[block->life] > 0 && pattern->late_stream[block->life] != given->work->stream) {
+            if (pattern->late[block->life] > 0 && pattern->late_stream[block->life] != event->stream) {
                 np_seen_promote(m, block->life);
             }
             pattern->late[block->life] = mark;
-            pattern->late_stream[block->life] = (uint8_t)given->work->stream;
+            pattern->late_stream[block->life] = event->stream;
         }
     }
 }

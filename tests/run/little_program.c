@@ -210,8 +210,11 @@ static void forward(little_program *p, little_twist twist, uint32_t i)
     if (is_here(twist, LITTLE_KEPT_USE, i)) {
         uses[n++] = (shadow_use){&p->kept, SHADOW_UPDATE};
     }
+    if (is_here(twist, LITTLE_OTHER_CHANGE, i)) {
+        uses[0].kind = SHADOW_UPDATE;
+    }
     little_exec(p, is_here(twist, LITTLE_OTHER_WORK, i) ? "sideways" : "forward",
-                is_here(twist, LITTLE_OTHER_STREAM, i) ? 1 : 0, uses, n);
+                is_here(twist, LITTLE_OTHER_STREAM, i) || is_here(twist, LITTLE_OTHER_CHANGE, i) ? 1 : 0, uses, n);
     if (is_here(twist, LITTLE_EXTRA_WORK, i)) {
         little_exec(p, "log", 0, (shadow_use[]){{&p->acts[i + 1], SHADOW_READ}}, 1);
     }

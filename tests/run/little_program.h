@@ -45,6 +45,7 @@ typedef enum little_twist_kind {
     LITTLE_OTHER_BLOCK,  /* the layer's update uses the activation two layers below too, absent or not */
     LITTLE_KEPT_USE,     /* the layer's forward pass uses `kept` too */
     LITTLE_OTHER_STREAM, /* the layer's forward pass is stream 1's */
+    LITTLE_OTHER_CHANGE, /* the same, and it changes what it is to read */
     LITTLE_CUT_SHORT,    /* after the layer's forward pass everything is freed, and the iteration is over */
     LITTLE_FORWARD_ONLY, /* no loss, no backward pass; each activation is freed with the next: an evaluation */
 } little_twist_kind;

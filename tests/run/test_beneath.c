@@ -223,6 +223,31 @@ static void test_other_stream(void **state)
     }
 }
 
+/* A late use is known by a mark of the planned stream, which is 0 here: all others stand for it there. */
+static void check_late(little_program *p)
+{
+    const np_pattern *pattern = p->device->pattern;
+    for (size_t i = 0; i < pattern->program.lives.n && p->device->state == NEAP_STATE_RUN; i++) {
+        ASSERT_TRUE(pattern->late[i] == 0 || pattern->late_stream[i] == 0);
+    }
+}
+
+/* And it changes what it was to read. */
+static void test_change_elsewhere(void **state)
+{
+    static little_program p;
+    (void)state;
+    start(&p, 0);
+    p.after_event = check_late;
+    for (uint32_t layer = 0; layer < p.options.n_layers; layer++) {
+        little_lap(&p, (little_twist){LITTLE_OTHER_CHANGE, layer});
+        little_check(&p);
+    }
+    ASSERT_EQ(p.device->stats.n_departures, 0);
+    ASSERT_GT(p.device->n_late, 0);
+    little_end(&p);
+}
+
 /* Of one that is away: it is fetched, and a plan with that use is made. */
 static void test_absent_use(void **state)
 {
@@ -409,6 +434,7 @@ int main(void)
         cmocka_unit_test(test_export),
         cmocka_unit_test(test_late_use),
         cmocka_unit_test(test_other_stream),
+        cmocka_unit_test(test_change_elsewhere),
         cmocka_unit_test(test_absent_use),
         cmocka_unit_test(test_random_programs),
         cmocka_unit_test(test_faults),
