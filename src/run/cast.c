@@ -92,10 +92,7 @@ bool np_cast(neap_device *m, np_pattern *pattern)
         np_actor *actor = &pattern->actors[i];
         if (life->persistent) {
             neap_block *block = find_standing(m, pattern, i);
-            if (!block) {
-                return false;
-            }
-            if (must_stay(pattern, i, block)) {
+            if (!block || block->is_standing || must_stay(pattern, i, block)) {
                 return false;
             }
             actor->now[0] = block;
@@ -105,8 +102,8 @@ bool np_cast(neap_device *m, np_pattern *pattern)
                 return false;
             }
             for (uint32_t j = 0; j < life->n_places; j++) {
-                if (actor->now[j] && must_stay(pattern, i, actor->now[j])) {
-                    return false;
+                if (actor->now[j] && (actor->now[j]->is_standing || must_stay(pattern, i, actor->now[j]))) {
+                    return false; /* it must not go, or stands for another life already */
                 }
                 if (actor->now[j]) {
                     actor->now[j]->is_standing = true;
