@@ -191,14 +191,15 @@ check train-bad-batch 'neap train vgg11 --batch 5000'
 check train-bad-iters 'neap train vgg11 --iters 1000001'
 check train-no-data 'neap train vgg11 --data no-such-folder'
 holds train-bad-device '! neap train vgg11 --device toaster 2> $OUT/e && test $(wc -l < $OUT/e) = 1'
-train_json() { neap train vgg11 --batch 1 --iters 6 --plan-seconds 0.1 --json "$@" > $OUT/j; }
+# A limit that was raised is said, and is no failure: how near it is depends on when the plan comes.
+train_json() { neap train vgg11 --batch 1 --iters 6 --plan-seconds 0.1 --json "$@" > $OUT/j 2> $OUT/w || { cat $OUT/w; return 1; }; }
 holds train-words 'train_json && has net device data batch iters seed allocation parameters peak_load limit footprint \
     planned_footprint ratio iteration_ms overhead state departures bytes_out bytes_in weights losses'
 holds train-losses 'test $(grep -c "^    [0-9]*[.][0-9]*,*$" $OUT/j) = 6'
 holds train-again 'a=$(value weights) && test ${#a} -gt 15 && train_json --limit 200MB && test "$(value weights)" = "$a" &&
     le $(value footprint) 200000000'
 holds train-seed 'a=$(value weights) && train_json --seed 2 && test "$(value weights)" != "$a"'
-holds train-compare 'neap train vgg11 --batch 1 --iters 4 --plan-seconds 0.1 --compare > $OUT/t &&
+holds train-compare 'neap train vgg11 --batch 1 --iters 4 --plan-seconds 0.1 --compare > $OUT/t 2> $OUT/w &&
     grep -q "losses and weights are bit-identical in all runs" $OUT/t && grep -q "SmartPool + AutoSwap" $OUT/t'
 holds train-compare-json 'train_json --compare && test "$(value identical)" = true &&
     test $(grep -c "\"allocation\":" $OUT/j) = 3'
