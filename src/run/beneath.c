@@ -17,6 +17,7 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
     m->overhead = overhead;
     m->is_beneath = true;
     m->margin = margin;
+    m->has_seams = m->has_seams && overhead <= 0;
     if (m->stats.n_events == 0) { /* those that are there were not made for this */
         while (m->patterns.n > 0) {
             np_pattern_drop(m, m->patterns.items[--m->patterns.n]);

@@ -175,7 +175,7 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
                                           : np_device_fail(status, "%s", neap_status_message(status));
     }
     made->id = m->next_id++;
-    if (made->kind == NP_BLOCK_LOOSE && m->state != NEAP_STATE_RUN) {
+    if (made->kind == NP_BLOCK_LOOSE && m->has_seams && m->state != NEAP_STATE_RUN) {
         np_seam_open(m, made, is_new);
     }
     np_live_add(m, made);

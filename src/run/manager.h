@@ -90,6 +90,7 @@ struct neap_device {
     np_small small;
     np_array(np_spare) spares; /* most recent last */
     np_seam seam;
+    bool has_seams;              /* blocks share pages: not where some are to leave, which is page by page */
     neap_block *live;            /* list of all live blocks */
     neap_block *newest;          /* of those off the plan that can leave: most and */
     neap_block *oldest;          /* least recently used */

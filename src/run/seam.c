@@ -6,7 +6,10 @@
  * one before ended; each has a view of its own, and the same physical page is the last of one and the first of the other. Plans keep such
  * neighbours together (np_home in swap/place.h), so that what never leaves has no gaps.
  *
- * Where a block begins follows from the program's mallocs and frees alone, not from limits or from room: a plan that was
+ * Under a limit blocks leave and return page by page, and a page that two share is one more for each of them then: there,
+ * each begins at a page, unless it is asked for (has_seams).
+ *
+ * Where a block begins follows from the program's mallocs and frees alone, not from how much room there is: a plan that was
  * kept is for blocks that begin where these do. Whether the page is shared from the start is another matter: not where
  * pages come with the first work, where it was needed elsewhere, or where addresses are used again.
  *

@@ -167,6 +167,7 @@ static void test_odd_sizes(void **state)
     for (int i = 0; i < 2; i++) {
         little_options options = options_of(shares[i]);
         options.weight_bytes = 3 * LITTLE_PAGE + 1536;
+        options.has_seams = true;
         clear_folder();
         run_first(&options);
         run_second(&options);
@@ -224,6 +225,7 @@ static void test_other_begins(void **state)
     little_options options = options_of(0.6);
     (void)state;
     options.weight_bytes = 3 * LITTLE_PAGE + 1536;
+    options.has_seams = true;
     for (int is_second = 0; is_second < 2; is_second++) {
         little_program p;
         little_open(&p, &options);

@@ -190,6 +190,7 @@ static void test_swapped(void **state)
     (void)state;
     for (int i = 0; i < 6; i++) {
         little_options options = {.n_layers = 12,
+                                  .has_seams = true,
                                   .weight_bytes = (uint64_t)9 * PAGE + 512u * (unsigned)(1 + 2 * i),
                                   .act_bytes = (uint64_t)2 * PAGE + (i % 2 ? 1024 : 0),
                                   .device = {.limit_share = shares[i % 3]}};
@@ -343,6 +344,7 @@ static void leave_without_part(little_program *p)
 static void test_part_is_away(void **state)
 {
     little_options options = {.n_layers = 8,
+                              .has_seams = true,
                               .weight_bytes = (uint64_t)22 * PAGE + 1536,
                               .act_bytes = (uint64_t)2 * PAGE + 1024,
                               .device = {.limit_share = 0.7}};
