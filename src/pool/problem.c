@@ -16,7 +16,7 @@ void np_problem_free(np_problem *problem)
 neap_status np_problem_add(np_problem *problem, uint64_t bytes, uint64_t fixed_bytes, const np_piece *pieces,
                            uint32_t n_pieces)
 {
-    return np_problem_add_aligned(problem, bytes, problem->unit, fixed_bytes, pieces, n_pieces);
+    return np_problem_add_aligned(problem, bytes, problem->unit, 0, fixed_bytes, pieces, n_pieces);
 }
 
 static bool pieces_are_valid(const np_problem *problem, const np_piece *pieces, uint32_t n_pieces)
@@ -30,13 +30,7 @@ static bool pieces_are_valid(const np_problem *problem, const np_piece *pieces, 
     return n_pieces > 0;
 }
 
-neap_status np_problem_add_aligned(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t fixed_bytes,
-                                   const np_piece *pieces, uint32_t n_pieces)
-{
-    return np_problem_add_leading(problem, bytes, align_bytes, 0, fixed_bytes, pieces, n_pieces);
-}
-
-neap_status np_problem_add_leading(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t lead_bytes,
+neap_status np_problem_add_aligned(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t lead_bytes,
                                    uint64_t fixed_bytes, const np_piece *pieces, uint32_t n_pieces)
 {
     const neap_memory *memory = problem->memory;

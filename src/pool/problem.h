@@ -41,12 +41,9 @@ void np_problem_free(np_problem *problem);
 neap_status np_problem_add(np_problem *problem, uint64_t bytes, uint64_t fixed_bytes, const np_piece *pieces,
                            uint32_t n_pieces);
 
-/* The same for a buffer whose offset must be a multiple of `align_bytes`, itself a multiple of the unit. */
-neap_status np_problem_add_aligned(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t fixed_bytes,
-                                   const np_piece *pieces, uint32_t n_pieces);
-
-/* The same for one whose offset must be `lead_bytes` more than a multiple: less than it, and a multiple of the unit. */
-neap_status np_problem_add_leading(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t lead_bytes,
+/* The same for a buffer whose offset must be `lead_bytes` more than a multiple of `align_bytes`: less than that, both
+ * multiples of the unit. */
+neap_status np_problem_add_aligned(np_problem *problem, uint64_t bytes, uint64_t align_bytes, uint64_t lead_bytes,
                                    uint64_t fixed_bytes, const np_piece *pieces, uint32_t n_pieces);
 
 /* The largest sum of sizes alive at one time, and fixed buffers' ends: no placement is lower. Units. */

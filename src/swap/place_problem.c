@@ -241,7 +241,7 @@ static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t 
     }
     add_piece(p, &n_pieces, now, block->end);
     qsort(p->pieces, n_pieces, sizeof *p->pieces, compare_pieces);
-    status = np_problem_add_leading(&p->problem, past - at, align, paged && at == 0 ? block->lead : 0,
+    status = np_problem_add_aligned(&p->problem, past - at, align, paged && at == 0 ? block->lead : 0,
                                     offset_of(p, block, at), p->pieces, n_pieces);
     return status == NEAP_OK ? add_placed(p, &placed, &spot) : status;
 }

@@ -104,7 +104,7 @@ static neap_status add_rod(rods *r, uint32_t first)
         p->rods[i] = (np_spot){buffer, begin - lead};
         base = (end - 1) / page * page;
     }
-    return np_problem_add_leading(&p->problem, end - lead, page, lead, NEAP_NO_OFFSET, &all, 1);
+    return np_problem_add_aligned(&p->problem, end - lead, page, lead, NEAP_NO_OFFSET, &all, 1);
 }
 
 neap_status np_place_rods_add(np_place_problem *problem)

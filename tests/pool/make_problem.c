@@ -108,7 +108,7 @@ void make_problem(const problem_shape *shape, np_rng *rng, const neap_memory *me
             align = 2 + below(rng, shape->max_align - 1);
         }
         lead = align > 1 && below(rng, 2) ? below(rng, (uint32_t)align) : 0;
-        ASSERT_OK(np_problem_add_leading(problem, size * unit, align * unit, lead * unit, NEAP_NO_OFFSET, pieces, n));
+        ASSERT_OK(np_problem_add_aligned(problem, size * unit, align * unit, lead * unit, NEAP_NO_OFFSET, pieces, n));
     }
     fix_buffers(problem, rng, shape->n_fixed, shape->max_size);
     ASSERT_TRUE(np_problem_is_valid(problem));
