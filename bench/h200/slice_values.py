@@ -21,6 +21,7 @@ LIMITS = ("none", "80%", "70%", "60%", "50%")
 PACE_S = 0.1  # a step while neap plans, at least: few steps are to pass until it has
 PLANNED_STEPS = 20
 N_PLAIN = 5
+PLAIN_AT_ONCE = 3  # five of the largest would not fit
 
 # What is trained, and how often plainly. cudnn.benchmark picks kernels by their times, which are never quite the same.
 DEPARTURES = {
@@ -60,7 +61,8 @@ def train_all(ctx, ours, plains, weights):
         steps = max(setup["step"] for setup in setups) + PLANNED_STEPS
         reports = pool.map(lambda child, setup: finish(child, setup, steps, weights), ours.values(), setups)
         reports = dict(zip(ours, reports))
-        ctx.say(f"  {len(plains)} times plain, {steps} steps")
+    ctx.say(f"  {len(plains)} times plain, {steps} steps")
+    with futures.ThreadPoolExecutor(PLAIN_AT_ONCE) as pool:
         return reports, list(pool.map(lambda child: finish(child, set_up(child, 0, 0), steps, weights), plains))
 
 
