@@ -64,7 +64,7 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
     const np_hook_memory *memory;
     void *const *parameters;
     if (m->state != NEAP_STATE_RUN || recall->plan != m->pattern || recall->n_settled != m->n_settled ||
-        device->n_captures > 0) {
+        device->n_captures > 0 || m->pattern->timed.state == NP_TIMED_ON) {
         return false;
     }
     memory = np_hook_recall_find(recall, m->cursor, np_hook_pointer_at(data, call->bytes));

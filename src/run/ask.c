@@ -28,6 +28,15 @@ static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_less
     return status;
 }
 
+static neap_status copy_times(neap_device *m, const np_timed *timed, np_lesson *lesson)
+{
+    neap_status status = NEAP_OK;
+    for (uint32_t i = 0; timed && timed->state == NP_TIMED_DONE && i < timed->n_execs && status == NEAP_OK; i++) {
+        status = np_array_push(m->memory, &lesson->measured_ns, timed->shortest_ns[i]);
+    }
+    return status;
+}
+
 static bool has_swaps(const neap_device *m)
 {
     for (size_t i = 0; i < m->patterns.n; i++) {
@@ -70,6 +79,9 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->host_device = m->is_beneath ? m->device : NULL;
     lesson->host_bytes = m->host.held_bytes; /* of which the plan before this one gives its own back */
     status = copy_doubts(m, wish, lesson);
+    if (status == NEAP_OK) {
+        status = copy_times(m, wish->timed, lesson);
+    }
     if (status == NEAP_OK) {
         status = m->device->api->link(m->device, &lesson->link);
     }
@@ -167,7 +179,13 @@ static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **
     if (status == NEAP_OK) {
         status = np_array_reserve(m->memory, &m->patterns, m->patterns.n + 1);
     }
-    return status == NEAP_OK ? np_pattern_create(&lesson->program, &facts, m->memory, pattern) : status;
+    if (status == NEAP_OK) {
+        status = np_pattern_create(&lesson->program, &facts, m->memory, pattern);
+    }
+    if (status == NEAP_OK) {
+        (*pattern)->quiet_ns = lesson->lap_ns;
+    }
+    return status;
 }
 
 /* Where a plan without swaps is followed meanwhile, the limit holds from the entering of this one on. */

@@ -188,22 +188,26 @@ neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, n
     return status;
 }
 
-/* The same recording, planned again without the swaps that were in doubt. */
-static void ask_again(neap_device *m, np_pattern *pattern)
+/* The same recording, planned again with what is known by now: times, uses, and what must not be swapped. */
+static void ask_again(neap_device *m, np_pattern *pattern, const char *why)
 {
     np_u32_array lives = {0};
-    np_plan_wish wish = {
-        .is_disturbed = pattern->is_disturbed, .seed = m->options.seed, .is_anew = true, .is_replan = true};
+    np_plan_wish wish = {.is_disturbed = pattern->is_disturbed,
+                         .seed = m->options.seed,
+                         .is_anew = true,
+                         .is_replan = true,
+                         .lap_ns = pattern->quiet_ns,
+                         .timed = &pattern->timed};
+    np_refine_forget(m, pattern); /* it is not the one to be made better */
     if (pattern->trace && np_beneath_list_doubted(m, pattern, &lives) == NEAP_OK &&
         np_trace_copy(pattern->trace, m->memory, &wish.trace) == NEAP_OK) {
         wish.doubted = lives.items;
         wish.n_doubted = (uint32_t)lives.n;
         wish.doubts = pattern->doubts.items;
         wish.n_doubts = pattern->doubts.n;
-        (void)np_ask_for_plan(m, &wish);
-        np_log(m, NEAP_LOG_INFO,
-               "blocks were used while they were away: a plan with %zu more uses is made, and %zu blocks that stay",
+        np_log(m, NEAP_LOG_INFO, "%s: a plan with %zu more uses is made, and %zu blocks that stay", why,
                pattern->doubts.n, lives.n);
+        (void)np_ask_for_plan(m, &wish);
     }
     np_array_free(m->memory, &lives);
 }
@@ -220,7 +224,8 @@ static bool is_measured(const np_pattern *pattern)
 /* A plan that was made in no time has been measured: now there is time for a good one. */
 static void ask_for_better(neap_device *m, np_pattern *pattern)
 {
-    np_plan_wish wish = {.seed = m->options.seed, .lap_ns = np_pattern_quiet_lap_ns(pattern), .is_anew = true};
+    np_plan_wish wish = {
+        .seed = m->options.seed, .lap_ns = np_pattern_quiet_lap_ns(pattern), .timed = &pattern->timed, .is_anew = true};
     bool is_good = m->options.limit_share <= 0 && m->overhead <= 0 &&
                    (double)pattern->program.footprint <= GOOD_ENOUGH * (double)pattern->program.peak_load;
     pattern->is_quick = false;
@@ -232,18 +237,41 @@ static void ask_for_better(neap_device *m, np_pattern *pattern)
     }
 }
 
+/* Does it matter how long its execs take, and is that known from a disturbed recording alone? */
+static bool needs_times(const neap_device *m, const np_pattern *pattern)
+{
+    bool is_swapping = pattern->program.swaps.n > 0 || m->options.limit_share > 0 || m->overhead > 0;
+    return is_swapping && pattern->quiet_ns <= 0 && pattern->timed.state != NP_TIMED_DONE;
+}
+
+/* A plan with swaps that was made from a disturbed recording. Its laps are no shorter than an undisturbed one would be. */
+static void ask_with_times(neap_device *m, np_pattern *pattern)
+{
+    double sum = np_timed_sum(&pattern->timed);
+    double lap = np_pattern_quiet_lap_ns(pattern);
+    pattern->quiet_ns = sum > 0 && sum < lap ? sum : lap;
+    np_log(m, NEAP_LOG_INFO, "an undisturbed iteration takes %.3f ms, not %.3f", pattern->quiet_ns * 1e-6,
+           pattern->program.period_ns * 1e-6);
+    ask_again(m, pattern, "execs were timed");
+}
+
 void np_beneath_replan(neap_device *m)
 {
     np_pattern *followed = m->state == NEAP_STATE_RUN ? m->pattern : NULL;
-    if (followed && followed->is_quick && is_measured(followed) && !atomic_load(&m->learner.is_busy)) {
-        ask_for_better(m, followed);
+    if (followed && is_measured(followed) && !atomic_load(&m->learner.is_busy)) {
+        if (needs_times(m, followed)) {
+            np_timed_want(&followed->timed, followed->program.n_execs, followed->memory);
+        } else if (followed->is_quick) {
+            ask_for_better(m, followed);
+        } else if (followed->quiet_ns <= 0 && followed->program.swaps.n > 0) {
+            ask_with_times(m, followed);
+        }
     }
     for (size_t i = m->patterns.n; i-- > 0;) {
         np_pattern *pattern = m->patterns.items[i];
         if (pattern->has_doubts && !atomic_load(&m->learner.is_busy) && np_clock_ns() >= m->plan_not_before_ns) {
             pattern->has_doubts = false;
-            np_refine_forget(m, pattern); /* it is not the one to be made better */
-            ask_again(m, pattern);
+            ask_again(m, pattern, "blocks were used while they were away");
         }
     }
 }

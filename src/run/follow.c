@@ -168,6 +168,7 @@ static void end_lap(neap_device *m)
         (void)m->device->api->sync(m->device, pattern->exec_streams[0], pattern->lap_marks[lap % NP_LAPS]);
     }
     np_follow_note_laps(m);
+    np_timed_end_lap(&pattern->timed, m->device, &pattern->lap_times[(pattern->n_laps - 1) % NP_LAPS]);
     np_take_lesson(m);
     if (m->is_beneath) {
         np_beneath_replan(m);
@@ -394,6 +395,8 @@ neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool 
     }
     if (event->subject == 0) {
         given->times = &pattern->lap_times[pattern->n_laps % NP_LAPS];
+    } else if (pattern->timed.state == NP_TIMED_ON) {
+        given->times = &pattern->timed.times[event->subject];
     }
     *served = true;
     return NEAP_OK;

@@ -47,6 +47,7 @@ void np_plans_load(neap_device *m)
         (void)np_fail_memory(&error);
     }
     for (size_t i = 0; i < n && status == NEAP_OK; i++) {
+        patterns[i]->quiet_ns = patterns[i]->program.period_ns;
         m->patterns.items[m->patterns.n++] = patterns[i];
     }
     if (n > 0) {

@@ -38,6 +38,7 @@ void np_lesson_free(np_lesson *lesson)
         np_array_free(memory, &lesson->doubted_ids);
         np_array_free(memory, &lesson->doubted_lives);
         np_array_free(memory, &lesson->doubts);
+        np_array_free(memory, &lesson->measured_ns);
         for (size_t i = 0; i < lesson->chunks.n; i++) {
             np_device *device = lesson->host_device;
             device->api->host_free(device, lesson->chunks.items[i].host, lesson->chunks.items[i].bytes);
@@ -69,7 +70,7 @@ static neap_status find_period(study *s)
         status = NEAP_NO_PERIOD;
     }
     if (status == NEAP_OK) {
-        np_timing_settle(lesson->trace, &s->period, lesson->lap_ns);
+        np_timing_settle(lesson->trace, &s->period, lesson->measured_ns.items, lesson->measured_ns.n, lesson->lap_ns);
     }
     if (status == NEAP_OK && (!lesson->is_disturbed || lesson->lap_ns > 0)) {
         status = np_timing_add_step(lesson->trace, &s->period, lesson->lap_ns);

@@ -33,10 +33,11 @@ typedef struct np_lesson {
     np_array(np_doubt) doubts;        /* uses to be counted on */
     uint32_t margin;                  /* execs that a use lasts, before and after */
     bool is_replan;                   /* there is a plan already, and it stays where this one is not within the limit */
-    bool may_raise;  /* the limit, where no plan is found within it though it is not too low: a plan is wanted most */
-    bool is_quick;   /* the pool alone where the limit allows it, and quickly */
-    double lap_ns;   /* an iteration without swaps, as measured; 0: it was not */
-    double overhead; /* in place of a limit: the lowest footprint at this cost; 0: not asked for */
+    bool may_raise; /* the limit, where no plan is found within it though it is not too low: a plan is wanted most */
+    bool is_quick;  /* the pool alone where the limit allows it, and quickly */
+    double lap_ns;  /* an iteration without swaps, as measured; 0: it was not */
+    np_array(uint64_t) measured_ns; /* of the period's execs, on a plan; empty: they were not */
+    double overhead;                /* in place of a limit: the lowest footprint at this cost; 0: not asked for */
     neap_trace *trace;
     np_array(np_resident) residents; /* sorted by id */
     np_array(uint32_t) home_pages;   /* of the residents */

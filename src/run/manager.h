@@ -145,12 +145,13 @@ void np_look_for_start(neap_device *m, neap_event_kind kind, uint64_t key); /* b
 typedef struct np_plan_wish {
     neap_trace *trace; /* taken over */
     bool is_disturbed;
-    bool is_refinement;    /* the plan is refine.c's */
-    const double *weights; /* NULL, or of a mix of the paper's scores */
-    bool is_quick;         /* see np_lesson */
-    bool is_replan;        /* of a plan that exists */
-    bool is_anew;          /* nothing has to stand where it stands now */
-    double lap_ns;
+    bool is_refinement;     /* the plan is refine.c's */
+    const double *weights;  /* NULL, or of a mix of the paper's scores */
+    bool is_quick;          /* see np_lesson */
+    bool is_replan;         /* of a plan that exists */
+    bool is_anew;           /* nothing has to stand where it stands now */
+    double lap_ns;          /* see np_lesson */
+    const np_timed *timed;  /* NULL, or of the pattern that the trace is of; copied */
     const np_doubt *doubts; /* copied */
     size_t n_doubts;
     const uint32_t *doubted; /* lives of the trace's period that must not be swapped; copied */

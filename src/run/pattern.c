@@ -44,6 +44,7 @@ void np_pattern_free(np_pattern *pattern)
     np_memory_free(memory, pattern->names, pattern->names_bytes, 1);
     np_memory_free(memory, pattern->name_at, n_execs, sizeof *pattern->name_at);
     np_array_free(memory, &pattern->laps_ns);
+    np_timed_free(&pattern->timed, memory);
     np_array_free(memory, &pattern->doubts);
     neap_trace_free(pattern->trace);
     np_program_free(&pattern->program);

@@ -4,6 +4,7 @@
 
 #include "run/block.h"
 #include "run/margin.h"
+#include "run/timed.h"
 
 enum { NP_RECENT_KEYS = 64 }; /* events that are looked back on to know a start */
 enum { NP_LAPS = 16 };        /* whose times are kept, and how far the host may be ahead of the device, and more */
@@ -61,6 +62,8 @@ typedef struct np_pattern {
     uint64_t lap_marks[NP_LAPS];
     uint64_t last_lap_start_ns; /* of the last lap that was looked at; 0: none */
     np_array(double) laps_ns;   /* how long laps took, on the plan from begin to end */
+    double quiet_ns;            /* an iteration without swaps, as measured, that it was planned with; 0: it was not */
+    np_timed timed;
 } np_pattern;
 
 /* What a pattern knows beside its program. Copied. */

@@ -72,7 +72,7 @@ void np_refine_free(neap_device *m)
 static bool is_worthwhile(const neap_device *m, const np_pattern *pattern)
 {
     return pattern->trace && !pattern->was_refined && pattern->program.swaps.n > 0 && m->options.refinements > 0 &&
-           pattern->laps_ns.n >= LAPS_MEASURED;
+           pattern->laps_ns.n >= LAPS_MEASURED && (!m->is_beneath || pattern->quiet_ns > 0);
 }
 
 /* The pattern keeps its own copy: it may have to be planned anew. */
@@ -121,6 +121,7 @@ static void ask(neap_device *m)
     refine->has_weights = refine->n_tried % 2 == 1;
     refine->trace = NULL;
     wish.seed = m->options.seed + refine->n_tried;
+    wish.lap_ns = refine->measured->quiet_ns;
     if (refine->has_weights) {
         choose_weights(refine);
         wish.weights = refine->weights;

@@ -77,9 +77,25 @@ static void fit_to_lap(neap_trace *trace, const np_period *period, double lap_ns
     }
 }
 
-void np_timing_settle(neap_trace *trace, const np_period *period, double lap_ns)
+/* Only if they are of this period. */
+static void take_measured(neap_trace *trace, const np_period *period, const uint64_t *exec_ns, size_t n)
+{
+    neap_event *events = trace->events.items + period->origin;
+    uint32_t n_execs;
+    size_t k = 0;
+    (void)sum_of(events, period->length, &n_execs);
+    for (uint32_t t = 0; t < period->length && n == n_execs; t++) {
+        if (events[t].kind == NEAP_EVENT_EXEC) {
+            events[t].duration_ns = exec_ns[k] > 0 ? exec_ns[k] : events[t].duration_ns;
+            k++;
+        }
+    }
+}
+
+void np_timing_settle(neap_trace *trace, const np_period *period, const uint64_t *exec_ns, size_t n, double lap_ns)
 {
     take_shortest(trace, period);
+    take_measured(trace, period, exec_ns, n);
     if (lap_ns > 0) {
         fit_to_lap(trace, period, lap_ns);
     }

@@ -4,8 +4,9 @@
 
 #include "trace/period.h"
 
-/* Writes the durations of the trace's period, the one at its origin. lap_ns: an iteration as measured; 0: it was not. */
-void np_timing_settle(neap_trace *trace, const np_period *period, double lap_ns);
+/* Writes the durations of the trace's period, the one at its origin. exec_ns: those that were measured otherwise, by exec,
+ * n of them, 0 where they were not; lap_ns: an iteration as measured; 0: it was not. */
+void np_timing_settle(neap_trace *trace, const np_period *period, const uint64_t *exec_ns, size_t n, double lap_ns);
 
 /* Adds the trace's step_ms, by the same iteration, or else by the shortest that was recorded. */
 neap_status np_timing_add_step(neap_trace *trace, const np_period *period, double lap_ns);
