@@ -7,6 +7,8 @@
 
 enum { NO_ERROR = 0, ERROR_MEMORY = 2 }; /* cudaSuccess, cudaErrorMemoryAllocation */
 
+enum { MUCH_PART = 32 }; /* of the device */
+
 /* What PyTorch's own allocator would hold. Without host memory for the model it is simply not known. */
 static void baseline_take(np_hook_device *device, uint64_t bytes, np_hook_entry *entry)
 {
@@ -31,11 +33,62 @@ static void baseline_give(np_hook_device *device, const np_hook_entry *entry)
     }
 }
 
+static uint64_t free_bytes_of(np_hook_device *device)
+{
+    const np_cuda_driver *driver = &np_the_hook.driver;
+    size_t free_bytes = 0;
+    size_t total = 0;
+    np_cu_context popped;
+    if (driver->context_push(device->context) == NP_CU_SUCCESS) {
+        if (driver->memory_info(&free_bytes, &total) != NP_CU_SUCCESS) {
+            free_bytes = 0;
+        }
+        (void)driver->context_pop(&popped);
+    }
+    return free_bytes;
+}
+
+/* PyTorch asks how much there is, before it tries convolutions, by a request for all that it was told is free, or for a
+ * half of it, a quarter, and gives it back at once. */
+static bool is_question(const np_hook_device *device, uint64_t bytes)
+{
+    uint64_t told = device->told_free;
+    while (told > bytes) {
+        told /= 2;
+    }
+    return told == bytes && bytes > 0;
+}
+
+/* Much, and more than all there is so far, may be a question too. Its pages come with the first work that uses it, if there
+ * ever is any. */
+static bool is_deferred(const np_hook_device *device, uint64_t bytes)
+{
+    const np_device *d = device->manager->device;
+    return device->n_captures == 0 && bytes > np_hook_reserved(device) &&
+           (is_question(device, bytes) || bytes > d->n_pages * d->page_bytes / MUCH_PART);
+}
+
+/* The answer must be true: the device has them, and the limit allows them. A block that is larger than the limit raises it,
+ * but not a question. */
+static bool is_too_much(np_hook_device *device, uint64_t bytes, bool is_late)
+{
+    const neap_device *m = device->manager;
+    uint64_t limit = m->limit_pages == UINT32_MAX ? UINT64_MAX : m->limit_pages * m->device->page_bytes;
+    return (bytes > limit && is_question(device, bytes)) ||
+           (is_late && bytes > free_bytes_of(device) + np_hook_reserved(device));
+}
+
 static neap_status take_block(np_hook_device *device, uint64_t bytes, void **address)
 {
     neap_device *m = device->manager;
     np_hook_entry entry = {0};
-    neap_status status = np_malloc_locked(m, bytes, &entry.block);
+    bool is_late = is_deferred(device, bytes);
+    neap_status status = is_too_much(device, bytes, is_late) ? NEAP_DEVICE_FULL : NEAP_OK;
+    if (status == NEAP_OK) {
+        m->is_deferring = is_late;
+        status = np_malloc_locked(m, bytes, &entry.block);
+        m->is_deferring = false;
+    }
     if (status == NEAP_OK && device->n_captures > 0) {
         status = np_beneath_fix(m, entry.block, false); /* a graph may be about to name it */
         if (status != NEAP_OK) {
@@ -47,7 +100,9 @@ static neap_status take_block(np_hook_device *device, uint64_t bytes, void **add
     }
     entry.begin = entry.block->address;
     entry.end = entry.begin + bytes;
-    baseline_take(device, bytes, &entry);
+    if (!is_late) {
+        baseline_take(device, bytes, &entry);
+    }
     if (!entry.block->pattern) {
         np_hook_recall_forget(&device->recall);
     }
@@ -190,7 +245,7 @@ bool np_hook_free(void *address, void *stream)
 
 /* ---- what the program is told of its pool ---- */
 
-uint64_t np_hook_reserved(np_hook_device *device)
+uint64_t np_hook_reserved(const np_hook_device *device)
 {
     return device->manager->pages.n_held * device->manager->device->page_bytes;
 }

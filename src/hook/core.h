@@ -85,6 +85,7 @@ typedef struct np_hook_device {
     np_hook_facts facts;    /* counters; the rest is filled in on request */
     uint64_t reserved_high; /* as the program may reset them */
     uint64_t used_high;
+    uint64_t told_free; /* bytes: what the program was told last when it asked how much is free */
 } np_hook_device;
 
 #define NP_HOOK_LEGACY ((void *)1)               /* CU_STREAM_LEGACY */
@@ -135,7 +136,7 @@ int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address);
 bool np_hook_free(void *address, void *stream);
 
 /* Bytes: of the model of its pool that the program is told about. */
-uint64_t np_hook_reserved(np_hook_device *device);
+uint64_t np_hook_reserved(const np_hook_device *device);
 uint64_t np_hook_used(np_hook_device *device);
 
 /* ---- inject.c ---- */

@@ -184,6 +184,11 @@ int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
             *free_bytes = stats.held < stats.limit ? stats.limit - stats.held : 0;
         }
     }
+    if (device && result == 0) {
+        (void)pthread_mutex_lock(&device->manager->lock);
+        device->told_free = *free_bytes;
+        (void)pthread_mutex_unlock(&device->manager->lock);
+    }
     return result;
 }
 
@@ -204,6 +209,26 @@ int cudaMemPoolGetAttribute(void *pool, int attribute, void *value)
     }
     REAL("cudaMemPoolGetAttribute", attribute_function)
     return real(pool, attribute, value);
+}
+
+/* PyTorch's empty_cache(): what is only kept is given back. */
+int cudaMemPoolTrimTo(void *pool, size_t bytes);
+int cudaMemPoolTrimTo(void *pool, size_t bytes)
+{
+    typedef int trim_function(void *pool, size_t bytes);
+    np_hook_device *device = current_device();
+    if (device) {
+        np_hook_is_inside = true;
+        (void)pthread_mutex_lock(&device->manager->lock);
+        if (device->manager->spares.n > 0 && np_drain(device->manager) == NEAP_OK) {
+            np_spares_dissolve(device->manager);
+        }
+        (void)pthread_mutex_unlock(&device->manager->lock);
+        np_hook_is_inside = false;
+        return 0;
+    }
+    REAL("cudaMemPoolTrimTo", trim_function)
+    return real(pool, bytes);
 }
 
 int cudaMemPoolSetAttribute(void *pool, int attribute, void *value);

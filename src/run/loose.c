@@ -75,13 +75,15 @@ static neap_status take_spare(neap_device *m, size_t index, neap_block *block)
 static neap_status take_new_view(neap_device *m, neap_block *block)
 {
     uint64_t lead = m->seam.end;
-    neap_status status = np_view_make(&m->pages, pages_of(m, lead + block->bytes), &block->view);
+    uint32_t n = pages_of(m, lead + block->bytes);
+    bool is_deferred = m->is_beneath ? m->is_deferring : m->limit_pages != UINT32_MAX;
+    neap_status status = np_view_make(&m->pages, n, &block->view);
     if (status == NEAP_OK) {
+        np_spares_trim(m, is_deferred ? 0 : n);
         block->view.lead = lead;
         block->address = block->view.address + lead;
         status = np_seam_join(m, block);
-        if (status == NEAP_OK &&
-            (m->limit_pages == UINT32_MAX || m->is_beneath)) { /* there malloc says that there is no room */
+        if (status == NEAP_OK && !is_deferred) { /* malloc says that there is no room */
             status = np_block_return(m, block);
         }
         if (status != NEAP_OK) {
@@ -208,7 +210,11 @@ static bool keep_view(neap_device *m, neap_block *block)
     for (np_stream s = 0; s < m->device->n_streams; s++) {
         spare.after[s] = m->device->api->mark(m->device, s);
     }
-    return np_array_push(m->memory, &m->spares, spare) == NEAP_OK;
+    if (np_array_push(m->memory, &m->spares, spare) != NEAP_OK) {
+        return false;
+    }
+    np_spares_trim(m, 0);
+    return true;
 }
 
 static void free_planned(neap_device *m, neap_block *block)

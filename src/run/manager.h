@@ -89,6 +89,8 @@ struct neap_device {
     np_host host;
     np_small small;
     np_array(np_spare) spares; /* most recent last */
+    uint32_t peak_used;        /* pages: the most that were held and no spare's, since there are spares */
+    bool is_deferring;         /* beneath a program: a block's pages come with the first work that uses it */
     np_seam seam;
     bool has_seams;              /* blocks share pages: not where some are to leave, which is page by page */
     neap_block *live;            /* list of all live blocks */
@@ -203,6 +205,9 @@ void np_recent_touch(neap_device *m, neap_block *block);
 void np_recent_remove(neap_device *m, neap_block *block);
 
 void np_spares_dissolve(neap_device *m); /* all; no work is under way */
+
+/* Dissolves the oldest, until n pages more are no more than a program needs that asks for the same sizes again. */
+void np_spares_trim(neap_device *m, uint32_t n);
 
 /* ---- seam.c: blocks that share the page where one ends and the next begins ---- */
 

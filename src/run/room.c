@@ -4,6 +4,8 @@
  * for the device: slow, simple and right. It is only for the time until a plan exists, and for events outside one. */
 #include "run/manager.h"
 
+enum { SPARE_PART = 4, SPARE_LEAST = 32 }; /* of what is used: so much more is held, and pages */
+
 neap_status np_drain(neap_device *m)
 {
     np_device *device = m->device;
@@ -116,6 +118,28 @@ void np_spares_dissolve(neap_device *m)
         np_view_free(&m->pages, &m->spares.items[i].view, NP_COUNTED);
     }
     m->spares.n = 0;
+}
+
+static uint32_t count_spare_pages(const neap_device *m)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < m->spares.n; i++) {
+        n += m->spares.items[i].view.n_pages;
+    }
+    return n;
+}
+
+void np_spares_trim(neap_device *m, uint32_t n)
+{
+    uint32_t n_spare = m->spares.n > 0 ? count_spare_pages(m) : 0;
+    uint32_t used = m->pages.n_held + n;
+    used = used > n_spare ? used - n_spare : 0; /* neighbours share pages */
+    m->peak_used = used > m->peak_used ? used : m->peak_used;
+    while (m->spares.n > 0 && m->pages.n_held + n > m->peak_used + m->peak_used / SPARE_PART + SPARE_LEAST) {
+        if (dissolve_oldest_spare(m) != NEAP_OK) {
+            return;
+        }
+    }
 }
 
 static neap_block *oldest_unpinned(const neap_device *m)

@@ -110,6 +110,7 @@ all_cases() {
     each "$usual" --iterations=$long --extra=60
     each "$few" --iterations=20 --extra=4
     each "$usual" --iterations=$long --oom=13
+    each "$usual" --iterations=$long --ask=5
     each "$usual" --iterations=$long --plain
     each "$usual" --iterations=$long --programmatic
     each "$few" --iterations=$long --reload=7
@@ -128,7 +129,7 @@ threaded_cases() {
     each '4194304 1000000' --iterations=$long
     each 4194304 --iterations=$long --evaluate=9 --alternate --side --clip --checkpoint=10 --info
     each 4194304 --iterations=$long --stale=50 --table --grouped --copies --fork=$late
-    each 4194304 --iterations=$long --graph --unknown=9 --extra=60 --oom=13
+    each 4194304 --iterations=$long --graph --unknown=9 --extra=60 --oom=13 --ask=5
     each 4194304 --iterations=$long --plain --programmatic
     each 4194304 --iterations=$long --threads
 }
@@ -164,7 +165,7 @@ soak() { # soak SEED
     [ "$has_graph" -eq 3 ] && [ $((RANDOM % 4)) -eq 0 ] && options+=(--plain)
     for option in --evaluate=$((RANDOM % 6 + 2)) --alternate --grow --side --clip --checkpoint=4 --stale=9 --table \
         --grouped --grouped=2 --fork=7 --spawn=9 --unknown=$((RANDOM % 5 + 2)) --future=6 --extra=$((RANDOM % 60 + 2)) \
-        --oom=4 --programmatic --reload=2 --copies --buffer --info --cooperative --threads; do
+        --oom=4 --ask=6 --programmatic --reload=2 --copies --buffer --info --cooperative --threads; do
         [ $((RANDOM % 7)) -eq 0 ] && options+=("$option")
     done
     limit=$((RANDOM % 70 + 30))%

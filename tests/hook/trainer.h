@@ -44,6 +44,7 @@
     X(copies, 0, "copies on the device, of rectangles, and memsets")                            \
     X(buffer, 0, "parameters as one buffer, by the driver")                                     \
     X(info, 0, "asks how much memory there is, in every iteration")                             \
+    X(ask, 0, "every so many iterations, all that is free is asked for, and half of it, until there is some") \
     X(teardown, 0, "in this iteration, CUPTI is torn down by somebody else")                    \
     X(profiler, 0, "in this iteration, somebody else wants to subscribe to CUPTI")              \
     X(cooperative, 0, "cooperative launches")                                                   \

@@ -38,6 +38,7 @@ struct network {
     cudaStream_t captured;
     cudaGraphExec_t exec;
     word *workspace;
+    unsigned asked; /* how much there is, so often */
     struct {
         word *at;
         unsigned left; /* places until it is freed */
