@@ -30,6 +30,7 @@ class Context:
         self.bench = Bench(str(pathlib.Path(args.neap).resolve()), args.work, args.device, args.tiny)
         self.table = Table(args.csv)
         self.pairs, self.block_s, self.settle_s = args.pairs, args.block, args.settle
+        self.has_rival = not args.no_rival
         self.names = args.models.split(",") if args.models else None
         self.began = time.monotonic()
         self.deadline = self.began + args.seconds if args.seconds else None
@@ -76,6 +77,7 @@ def parse():
     parser.add_argument("--block", type=float, default=0.25, help="seconds a block takes, about")
     parser.add_argument("--settle", type=float, default=15, help="seconds at most until a plan is followed")
     parser.add_argument("--seconds", type=float, default=0, help="begin nothing after that long; 0: no bound")
+    parser.add_argument("--no-rival", action="store_true", help="leave save_on_cpu out of the tight slice")
     parser.add_argument("--csv", default=str(HERE.parent / "results" / "h200.csv"))
     parser.add_argument("--work", default="build/h200", help="folder for logs and recordings")
     parser.add_argument("--neap", default="build/neap", help="the command")

@@ -56,7 +56,8 @@ class Run:
 def forecast(ctx, model):
     """Records the model and plans on the trace."""
     trace = ctx.bench.work / f"{model}.neap.gz"
-    ctx.bench.train(f"{model}-record", model, ["--steps", str(RECORD_STEPS)], ["record", "-o", str(trace)], 180)
+    args = ["--steps", str(RECORD_STEPS), "--run-ahead"]
+    ctx.bench.train(f"{model}-record", model, args, ["record", "-o", str(trace)], 180)
     questions = [("--overhead", "1%"), *(("--limit", f"{share}%") for share in TIGHT)]
     with futures.ThreadPoolExecutor() as pool:
         free, *tight = pool.map(lambda words: ctx.bench.query("swap", str(trace), "--threads", "4", *words), questions)
@@ -65,15 +66,17 @@ def forecast(ctx, model):
     return Forecast(free["peak_load"], free["load_min"], free, dict(zip(TIGHT, tight)))
 
 
-def planned_runs(wanted, seen):
-    """Beside the two baselines, what the slices need. Limits in bytes hold from the first malloc on."""
+def planned_runs(ctx, wanted, seen):
+    """Beside the two baselines, what the slices need. Limits are shares, so that neap measures an iteration first."""
     runs = []
     if "swap" in wanted and seen:
         limit = seen.free["limit"]
-        runs.append(Run("no-overhead", ["run", "--limit", str(limit)], True, share=limit / seen.peak_load))
+        share = limit / seen.peak_load
+        runs.append(Run("no-overhead", ["run", "--limit", f"{100 * share:.2f}%"], True, share=share))
     if "tight" in wanted:
         runs += [Run(f"{share}%", ["run", "--limit", f"{share}%"], True, share=share / 100) for share in TIGHT]
-        runs.append(Run("save_on_cpu", None, args=("--save-on-cpu",), share=0.5))
+        if ctx.has_rival:
+            runs.append(Run("save_on_cpu", None, args=("--save-on-cpu",), share=0.5))
     return runs
 
 
@@ -209,7 +212,7 @@ def run_model(ctx, model, wanted):
             if "swap" in wanted:
                 ctx.fail("swap", model, "no-overhead", f"no forecast: {failed}")
         ctx.put(rows)
-    for number, wave in enumerate(waves(planned_runs(wanted, seen), seen.peak_load if seen else UNKNOWN_LOAD)):
+    for number, wave in enumerate(waves(planned_runs(ctx, wanted, seen), seen.peak_load if seen else UNKNOWN_LOAD)):
         runs = [Run("plain", None), Run("pool", ["run"]), *wave]
         by_name, times = run_wave(ctx, model, runs)
         put_wave(ctx, model, wanted if number == 0 else wanted - {"pool"}, by_name, times, seen)

@@ -127,6 +127,8 @@ class Trainer:
             time.sleep(max(0.0, pace_s - (time.perf_counter() - begin)))
         if self.args.device != "cpu" and stats is None:
             torch.cuda.reset_peak_memory_stats()
+            self.run(1)  # a whole one, from peak to peak
+            self.sync()
         return {"step": self.step, "settled": settled, "marks": self.marks}
 
     def mark(self, stats):
@@ -203,6 +205,11 @@ def serve(trainer, replies):
 def train(trainer, replies):
     trainer.open()
     times = []
+    if trainer.args.run_ahead:
+        trainer.run(trainer.args.warmup + trainer.args.steps)
+        trainer.sync()
+        replies.write(json.dumps(trainer.figures()) + "\n")
+        return
     for _ in range(trainer.args.warmup + trainer.args.steps):
         begin = time.perf_counter()
         trainer.run(1)
@@ -218,6 +225,7 @@ def parse():
     parser.add_argument("--batch", type=int, default=0, help="the entry's own unless given")
     parser.add_argument("--steps", type=int, default=20, help="that are timed")
     parser.add_argument("--warmup", type=int, default=0, help="steps before")
+    parser.add_argument("--run-ahead", action="store_true", help="the host waits for the last step alone")
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--save-on-cpu", action="store_true", help="what backward needs waits in pinned host memory")
     parser.add_argument("--departure", choices=DEPARTURES)

@@ -16,6 +16,7 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
 {
     m->overhead = overhead;
     m->is_beneath = true;
+    m->recorder.has_price = true;
     m->margin = margin;
     m->has_seams = m->has_seams && overhead <= 0;
     if (m->stats.n_events == 0) { /* those that are there were not made for this */
@@ -158,18 +159,23 @@ void np_beneath_doubt(neap_device *m, neap_block *block)
 
 void np_beneath_doubt_use(neap_device *m, neap_block *block, uint32_t exec)
 {
-    np_pattern *pattern = m->pattern;
-    np_doubt doubt = {.life = block->life, .exec = exec};
-    uint32_t n = 0;
     if (block->life == NP_NO_LIFE) {
         np_beneath_doubt(m, block);
-        return;
+    } else {
+        np_beneath_doubt_life(m, m->pattern, block->life, exec);
     }
+}
+
+void np_beneath_doubt_life(neap_device *m, np_pattern *pattern, uint32_t life, uint32_t exec)
+{
+    np_doubt doubt = {.life = life, .exec = exec};
+    uint32_t n = 0;
     for (size_t i = 0; i < pattern->doubts.n; i++) {
-        n += pattern->doubts.items[i].life == block->life;
+        n += pattern->doubts.items[i].life == life;
     }
     if (n >= MANY_DOUBTS || np_array_push(m->memory, &pattern->doubts, doubt) != NEAP_OK) {
-        np_beneath_doubt(m, block);
+        pattern->has_doubts |= !pattern->doubted[life];
+        pattern->doubted[life] = true;
         return;
     }
     pattern->has_doubts = true;
@@ -189,13 +195,14 @@ neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, n
 }
 
 /* The same recording, planned again with what is known by now: times, uses, and what must not be swapped. */
-static void ask_again(neap_device *m, np_pattern *pattern, const char *why)
+static void ask_again(neap_device *m, np_pattern *pattern, bool is_urgent, const char *why)
 {
     np_u32_array lives = {0};
     np_plan_wish wish = {.is_disturbed = pattern->is_disturbed,
                          .seed = m->options.seed,
                          .is_anew = true,
                          .is_replan = true,
+                         .is_urgent = is_urgent,
                          .lap_ns = pattern->quiet_ns,
                          .timed = &pattern->timed};
     np_refine_forget(m, pattern); /* it is not the one to be made better */
@@ -252,7 +259,14 @@ static void ask_with_times(neap_device *m, np_pattern *pattern)
     pattern->quiet_ns = sum > 0 && sum < lap ? sum : lap;
     np_log(m, NEAP_LOG_INFO, "an undisturbed iteration takes %.3f ms, not %.3f", pattern->quiet_ns * 1e-6,
            pattern->program.period_ns * 1e-6);
-    ask_again(m, pattern, "execs were timed");
+    ask_again(m, pattern, false, "execs were timed");
+}
+
+/* Of an iteration that has just left the plan, the rest is looked at first. */
+static bool is_underway(const neap_device *m, const np_pattern *pattern)
+{
+    return pattern == m->pattern && m->state == NEAP_STATE_LEAVE && m->recorder.is_whole &&
+           m->recorder.n_events < pattern->program.events.n;
 }
 
 void np_beneath_replan(neap_device *m)
@@ -269,9 +283,10 @@ void np_beneath_replan(neap_device *m)
     }
     for (size_t i = m->patterns.n; i-- > 0;) {
         np_pattern *pattern = m->patterns.items[i];
-        if (pattern->has_doubts && !atomic_load(&m->learner.is_busy) && np_clock_ns() >= m->plan_not_before_ns) {
+        if (pattern->has_doubts && !is_underway(m, pattern) && !atomic_load(&m->learner.is_busy) &&
+            np_clock_ns() >= m->plan_not_before_ns) {
             pattern->has_doubts = false;
-            ask_again(m, pattern, "blocks were used while they were away");
+            ask_again(m, pattern, true, "blocks were used while they were away");
         }
     }
 }

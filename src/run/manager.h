@@ -151,6 +151,7 @@ typedef struct np_plan_wish {
     const double *weights;  /* NULL, or of a mix of the paper's scores */
     bool is_quick;          /* see np_lesson */
     bool is_replan;         /* of a plan that exists */
+    bool is_urgent;         /* the one there is, is left again and again */
     bool is_anew;           /* nothing has to stand where it stands now */
     double lap_ns;          /* see np_lesson */
     const np_timed *timed;  /* NULL, or of the pattern that the trace is of; copied */
@@ -206,7 +207,8 @@ void np_recent_remove(neap_device *m, neap_block *block);
 
 void np_spares_dissolve(neap_device *m); /* all; no work is under way */
 
-/* Dissolves the oldest, until n pages more are no more than a program needs that asks for the same sizes again. */
+/* Dissolves the oldest, until n pages more are not too many. A program that repeats itself has spares of all sizes it ever
+ * needs; to make views anew in every iteration would be slow. */
 void np_spares_trim(neap_device *m, uint32_t n);
 
 /* ---- seam.c: blocks that share the page where one ends and the next begins ---- */
@@ -277,6 +279,7 @@ void np_beneath_doubt(neap_device *m, neap_block *block);
 
 /* On the plan, an exec of it has used a block that was away: the next plan has it there then. */
 void np_beneath_doubt_use(neap_device *m, neap_block *block, uint32_t exec);
+void np_beneath_doubt_life(neap_device *m, np_pattern *pattern, uint32_t life, uint32_t exec);
 neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, np_u32_array *lives);
 void np_beneath_replan(neap_device *m); /* asks for the plans that doubts have made necessary */
 
@@ -362,6 +365,11 @@ void np_refine_undo(neap_device *m, np_pattern *next); /* it could not be entere
 void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern); /* from the planner; NULL: it found none */
 void np_refine_forget(neap_device *m, const np_pattern *pattern);            /* it is about to be given up */
 void np_refine_free(neap_device *m);                                         /* the best so far is in the list then */
+
+/* ---- heed.c ---- */
+
+/* The recorded iteration is the pattern's, whole: what it used, and the plan did not know, is known from here on. */
+void np_heed_iteration(neap_device *m, np_pattern *pattern);
 
 /* ---- replay.c: iterations without a plan ---- */
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "run/pattern.h"
+#include "run/price.h"
 
 enum {
     TIMES_PER_CHUNK = 1024,
@@ -215,13 +216,29 @@ bool np_recorder_is_ready(const np_recorder *recorder, bool *seen)
     return is_iteration(recorder, &run, n_periods);
 }
 
+static np_times times_of(const np_recorder *recorder, size_t exec)
+{
+    return recorder->chunks.items[exec / TIMES_PER_CHUNK][exec % TIMES_PER_CHUNK];
+}
+
+static uint64_t price_of(const np_recorder *recorder)
+{
+    np_price price = {0};
+    for (size_t i = 0; i < recorder->exec_events.n && recorder->has_price; i++) {
+        np_times times = times_of(recorder, i);
+        np_price_add(&price, times.start_ns, times.duration_ns);
+    }
+    return np_price_ns(&price);
+}
+
 void np_recorder_fill_times(np_recorder *recorder)
 {
+    uint64_t price_ns = price_of(recorder);
     for (size_t i = 0; i < recorder->exec_events.n; i++) {
-        np_times times = recorder->chunks.items[i / TIMES_PER_CHUNK][i % TIMES_PER_CHUNK];
+        np_times times = times_of(recorder, i);
         neap_event *event = &recorder->trace->events.items[recorder->exec_events.items[i]];
         event->start_ns = times.start_ns;
-        event->duration_ns = times.duration_ns;
+        event->duration_ns = np_price_paid(times.duration_ns, price_ns);
     }
 }
 

@@ -19,6 +19,7 @@ typedef struct np_recorder {
     uint64_t peak_bytes;             /* the highest load after an event */
     uint64_t hash;                   /* np_pattern_hash of the events since it began */
     bool is_whole;                   /* it began with the start of an iteration */
+    bool has_price;                  /* execs are timed by events of the device (price.h) */
     bool is_disturbed;               /* something had to leave or come back: times between execs mean nothing */
 } np_recorder;
 

@@ -256,7 +256,7 @@ static neap_trace *repeat_trace(const neap_trace *one, uint64_t next_id, const n
 
 /* ---- iterations seen ---- */
 
-static const np_pattern *find_pattern(const neap_device *m, uint64_t hash)
+static np_pattern *find_pattern(const neap_device *m, uint64_t hash)
 {
     for (size_t i = 0; i < m->patterns.n; i++) {
         if (m->patterns.items[i]->hash == hash) {
@@ -285,11 +285,16 @@ static uint32_t count_seen(neap_device *m, uint64_t hash)
 void np_unknown_note(neap_device *m)
 {
     uint64_t hash = m->recorder.hash;
-    const np_pattern *known = find_pattern(m, hash);
+    np_pattern *known = find_pattern(m, hash);
     if (m->state != NEAP_STATE_LEAVE || !m->recorder.is_whole || m->recorder.n_events == 0) {
         return;
     }
     np_history_add(&m->history, hash);
+    if (m->is_beneath && known && known == m->pattern && known->has_doubts) {
+        np_heed_iteration(m, known);
+        m->recorder.is_whole = false;
+        np_beneath_replan(m);
+    }
     if (!known && count_seen(m, hash) >= 2 && !atomic_load(&m->learner.is_busy) && np_has_room_for_pattern(m) &&
         np_drain(m) == NEAP_OK) {
         neap_trace *one = np_recorder_take(&m->recorder);

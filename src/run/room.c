@@ -4,7 +4,7 @@
  * for the device: slow, simple and right. It is only for the time until a plan exists, and for events outside one. */
 #include "run/manager.h"
 
-enum { SPARE_PART = 4, SPARE_LEAST = 32 }; /* of what is used: so much more is held, and pages */
+enum { SPARE_TIMES = 2, SPARE_LEAST = 32 }; /* what is used at most, and pages: so much more is held */
 
 neap_status np_drain(neap_device *m)
 {
@@ -135,7 +135,7 @@ void np_spares_trim(neap_device *m, uint32_t n)
     uint32_t used = m->pages.n_held + n;
     used = used > n_spare ? used - n_spare : 0; /* neighbours share pages */
     m->peak_used = used > m->peak_used ? used : m->peak_used;
-    while (m->spares.n > 0 && m->pages.n_held + n > m->peak_used + m->peak_used / SPARE_PART + SPARE_LEAST) {
+    while (m->spares.n > 0 && m->pages.n_held + n > (1 + SPARE_TIMES) * m->peak_used + SPARE_LEAST) {
         if (dissolve_oldest_spare(m) != NEAP_OK) {
             return;
         }

@@ -1,8 +1,8 @@
 #include "run/timed.h"
 
-enum { LAPS_TIMED = 3 };
+#include "run/price.h"
 
-#define PRICE 0.5 /* of the shortest exec: that of the two events around each, about */
+enum { LAPS_TIMED = 3 };
 
 void np_timed_want(np_timed *timed, uint32_t n_execs, const neap_memory *memory)
 {
@@ -36,10 +36,21 @@ static bool is_over(const np_timed *timed, np_device *device)
     return true;
 }
 
+/* Streams are told apart by nobody: what overlaps is no gap, and the gaps between those of one stream are the most. */
+static uint64_t price_of(const np_timed *timed)
+{
+    np_price price = {0};
+    for (uint32_t i = 0; i < timed->n_execs; i++) {
+        np_price_add(&price, timed->times[i].start_ns, timed->times[i].duration_ns);
+    }
+    return np_price_ns(&price);
+}
+
 static void take(np_timed *timed)
 {
+    uint64_t price_ns = price_of(timed);
     for (uint32_t i = 0; i < timed->n_execs; i++) {
-        uint64_t ns = timed->times[i].duration_ns;
+        uint64_t ns = np_price_paid(timed->times[i].duration_ns, price_ns);
         uint64_t *shortest = &timed->shortest_ns[i];
         *shortest = ns > 0 && (*shortest == 0 || ns < *shortest) ? ns : *shortest;
     }
@@ -82,10 +93,8 @@ void np_timed_break(np_timed *timed)
 double np_timed_sum(const np_timed *timed)
 {
     double sum = 0;
-    uint64_t shortest = UINT64_MAX;
     for (uint32_t i = 0; i < timed->n_execs; i++) {
         sum += (double)timed->shortest_ns[i];
-        shortest = timed->shortest_ns[i] > 0 && timed->shortest_ns[i] < shortest ? timed->shortest_ns[i] : shortest;
     }
-    return shortest == UINT64_MAX ? 0 : sum - PRICE * (double)shortest * timed->n_execs;
+    return sum;
 }

@@ -21,7 +21,7 @@ typedef struct np_timed {
     uint32_t n_laps;                /* timed so far */
     uint32_t n_execs;               /* 0 where there was no host memory for it: nothing is known then */
     np_times *times;                /* by exec: of the lap under way */
-    uint64_t *shortest_ns;          /* by exec: of all laps; 0: not known */
+    uint64_t *shortest_ns;          /* by exec: of all laps, without the price of timing (price.h); 0: not known */
     const np_times *first;          /* of its first exec, which is timed in every lap */
     uint64_t marks[NP_MAX_STREAMS]; /* at its end */
 } np_timed;
@@ -35,7 +35,7 @@ void np_timed_end_lap(np_timed *timed, np_device *device, const np_times *first)
 /* The plan was left: what was under way is begun anew. */
 void np_timed_break(np_timed *timed);
 
-/* What an iteration takes of which nobody was in the way: its execs, each a little shorter than it was timed. */
+/* What an iteration takes that is not in anybody's way: its execs. */
 double np_timed_sum(const np_timed *timed);
 
 #endif
