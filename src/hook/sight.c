@@ -88,9 +88,11 @@ static void make_ready(np_hook_sight *s, const char *name, uint64_t key, void *s
     }
     status = np_hook_lane(device, stream, &lane);
     device->work = (neap_work){.name = name, .stream = lane};
+    m->is_blind = s->is_blind;
     if (status == NEAP_OK) {
         status = np_exec_ready(m, &device->work, key, device->uses.items, device->uses.n, &device->given);
     }
+    m->is_blind = false;
     if (status != NEAP_OK) {
         give_up(device, name, status);
     }

@@ -349,7 +349,7 @@ void np_look_for_pattern(neap_device *m)
 void np_look_for_start(neap_device *m, neap_event_kind kind, uint64_t key)
 {
     np_take_lesson(m);
-    if (m->options.mode == NEAP_MODE_PLAN) {
+    if (m->options.mode == NEAP_MODE_PLAN && !m->is_blind) {
         np_enter_if_start(m, kind, key);
     }
 }

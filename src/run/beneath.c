@@ -48,6 +48,9 @@ neap_status np_beneath_home(neap_device *m, const char *why)
             }
         }
     }
+    for (neap_block *block = m->live; block; block = block->next) {
+        block->clean.n_writes++; /* whatever everything is home for may write to it: what the host has is of the past */
+    }
     m->limit_pages = limit_pages;
     return status;
 }

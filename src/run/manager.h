@@ -75,6 +75,7 @@ struct neap_device {
     bool is_beneath;               /* uses are what was seen: there can be more and less than planned */
     uint32_t margin;               /* execs that a block stays after a use, and is back before one */
     uint64_t late[NP_MAX_STREAMS]; /* marks of the last work that used what it was not planned to */
+    bool is_blind;                 /* the work that is about to be given may touch anything: no plan begins with it */
     bool is_fixed_away;            /* a fixed block could not be brought back: tried again before any work */
     bool has_late;                 /* there is one: others' copies and work come after it */
     uint64_t n_late;               /* such uses so far */

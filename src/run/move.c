@@ -84,7 +84,7 @@ static neap_status copy_out(neap_device *m, neap_block *block, uint64_t begin, u
     np_device *device = m->device;
     uint64_t mark;
     neap_status status;
-    if (np_clean_has(&block->clean, begin, end)) {
+    if (!block->is_fixed && np_clean_has(&block->clean, begin, end)) { /* one that is fixed is written to unseen */
         return NEAP_OK;
     }
     status =

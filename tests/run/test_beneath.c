@@ -106,6 +106,66 @@ static void test_home_is_full(void **state)
     little_end(&p);
 }
 
+/* Work that the manager has not seen, as it is after everything came home. */
+static void write_unseen(little_program *p, shadow_block *block)
+{
+    uint64_t n_writes = block->block->clean.n_writes;
+    little_exec(p, "unseen", 0, &(shadow_use){block, SHADOW_UPDATE}, 1);
+    block->block->clean.n_writes = n_writes;
+}
+
+/* Blocks of eight pages under a limit of 20: the first has left, for the third. */
+static void start_full(little_program *p, shadow_block *blocks)
+{
+    little_options options = {.device = {.limit = 20 * LITTLE_PAGE}};
+    little_open(p, &options);
+    np_beneath_begin(p->device, 0, 0);
+    for (int i = 0; i < 3; i++) {
+        little_malloc(p, 8 * LITTLE_PAGE, &blocks[i]);
+    }
+    ASSERT_FALSE(np_block_is_here(blocks[0].block));
+}
+
+/* What was written to while everything was home leaves with that, though the host has it as it was before. */
+static void test_home_is_written(void **state)
+{
+    static little_program p;
+    shadow_block blocks[4];
+    (void)state;
+    start_full(&p, blocks);
+    ASSERT_OK(np_beneath_home(p.device, "a test"));
+    ASSERT_TRUE(np_block_is_here(blocks[0].block));
+    write_unseen(&p, &blocks[0]);
+    little_exec(&p, "others", 0, (shadow_use[]){{&blocks[1], SHADOW_READ}, {&blocks[2], SHADOW_READ}}, 2);
+    little_malloc(&p, 8 * LITTLE_PAGE, &blocks[3]);
+    ASSERT_FALSE(np_block_is_here(blocks[0].block));
+    for (int i = 0; i < 4; i++) {
+        little_free(&p, &blocks[i]);
+    }
+    little_close(&p);
+}
+
+/* A block that is fixed is written to by whoever it is fixed for. It moves once more, to pages that can be shared. */
+static void test_fixed_is_written(void **state)
+{
+    static little_program p;
+    shadow_block blocks[3];
+    uint32_t shared;
+    (void)state;
+    start_full(&p, blocks);
+    ASSERT_OK(np_beneath_fix(p.device, blocks[0].block, false));
+    write_unseen(&p, &blocks[0]);
+    shared = blocks[0].block->view.numbers[7];
+    np_pages_use(&p.device->pages, shared); /* as where it shares a page with a neighbour */
+    ASSERT_OK(np_beneath_fix(p.device, blocks[0].block, true));
+    ASSERT_NE(blocks[0].block->view.numbers[7], shared);
+    np_pages_unuse(&p.device->pages, &shared, 1);
+    for (int i = 0; i < 3; i++) {
+        little_free(&p, &blocks[i]);
+    }
+    little_close(&p);
+}
+
 /* ---- what stays ---- */
 
 static shadow_block *fixed;
@@ -429,6 +489,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_home),
         cmocka_unit_test(test_home_is_full),
+        cmocka_unit_test(test_home_is_written),
+        cmocka_unit_test(test_fixed_is_written),
         cmocka_unit_test(test_fix_away),
         cmocka_unit_test(test_fix_off_plan),
         cmocka_unit_test(test_export),
