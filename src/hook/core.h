@@ -34,11 +34,11 @@
 enum { NP_HOOK_MAX_DEVICES = 16 };
 enum { NP_HOOK_TIMED_EVERY = 64 }; /* one launch in so many is timed, and stands for the others */
 
-/* What a graph names, from its capture to its destruction. */
+/* What a graph names, from its capture to its destruction: an entry for each of its parts. */
 typedef struct np_hook_graph {
     void *handle;    /* CUgraph or CUgraphExec; NULL: it is being captured */
     void *stream;    /* whose capture it is */
-    uint32_t number; /* graphs and their executables of one capture share it */
+    uint32_t number; /* graphs and their executables of one capture share it; of more, the earliest's */
     bool is_blind;   /* it has work whose uses were not seen: everything is home before each launch of it */
 } np_hook_graph;
 
@@ -153,6 +153,8 @@ typedef enum np_hook_call_kind {
     NP_CALL_STREAM_DESTROY,
     NP_CALL_CAPTURE_BEGIN,
     NP_CALL_CAPTURE_END,
+    NP_CALL_GRAPH_CREATE,
+    NP_CALL_GRAPH_JOIN, /* a graph, `to`, gets a part: another graph, `from`, or one that is not looked at */
     NP_CALL_INSTANTIATE,
     NP_CALL_GRAPH_DESTROY,
     NP_CALL_UNLOAD,
@@ -222,7 +224,14 @@ void np_hook_quick_end(np_hook_device *device);
 bool np_hook_is_capturing(np_hook_device *device, void *stream);
 void np_hook_capture_begin(np_hook_device *device, void *stream);
 void np_hook_capture_end(np_hook_device *device, void *stream, void *graph); /* NULL: it failed */
+void np_hook_graph_create(np_hook_device *device, void *graph);              /* an empty one */
 void np_hook_graph_instantiate(np_hook_device *device, void *graph, void *executable);
+/* The graph, or executable, needs what its new part needs. NULL, or a part that is not known: it may need anything. */
+void np_hook_graph_join(np_hook_device *device, void *graph, const void *part);
+/* The same, of a launch that is captured. */
+void np_hook_capture_join(np_hook_device *device, const void *executable);
+/* Nobody knows which graph was changed, nor how. */
+void np_hook_graphs_blind(np_hook_device *device);
 void np_hook_graph_destroy(np_hook_device *device, void *graph); /* or its executable */
 /* Captured work was not seen in full: whatever is captured at present is not known. */
 void np_hook_capture_blind(np_hook_device *device);

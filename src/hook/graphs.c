@@ -2,8 +2,49 @@
  *
  * While a stream is captured nothing runs: its launches become nodes of a graph, which is launched later, again and again,
  * with the addresses it was captured with. So everything is home before a capture begins, what captured work names is fixed
- * where it is, and what is freed while a graph needs it is kept until the graph and its executables are gone. */
+ * where it is, and what is freed while a graph needs it is kept until the graph and its executables are gone.
+ *
+ * A graph can be made a part of another, and then that one needs what its part does, whatever becomes of the part. It can
+ * also be built node by node: what such nodes use is not looked at, and the graph is *blind*, as one whose captured work was
+ * not seen in full. Before each launch of a blind graph everything comes home; so it does for one that is not known. */
 #include "hook/core.h"
+
+#define NAMES_NOTHING UINT32_MAX /* the number of a graph that has no captured work */
+
+/* All that is known of a graph or executable, which has an entry for each part. False: nothing is. */
+static bool find(const np_hook_device *device, const void *handle, np_hook_graph *found)
+{
+    bool is_found = false;
+    *found = (np_hook_graph){.number = NAMES_NOTHING};
+    for (size_t i = 0; i < device->graphs.n; i++) {
+        const np_hook_graph *graph = &device->graphs.items[i];
+        if (handle && graph->handle == handle) {
+            found->handle = graph->handle;
+            found->number = graph->number < found->number ? graph->number : found->number;
+            found->is_blind |= graph->is_blind;
+            is_found = true;
+        }
+    }
+    return is_found;
+}
+
+static void add(np_hook_device *device, np_hook_graph graph)
+{
+    if (np_array_push(device->manager->memory, &device->graphs, graph) != NEAP_OK) {
+        np_hook_say("cuda:%d: no host memory to remember a graph: its blocks stay for good", device->ordinal);
+        device->keeps_all = true;
+    }
+}
+
+/* Of the earliest graph there is: who has it needs whatever any of them needs. */
+static uint32_t lowest_number(const np_hook_device *device)
+{
+    uint32_t lowest = NAMES_NOTHING;
+    for (size_t i = 0; i < device->graphs.n; i++) {
+        lowest = device->graphs.items[i].number < lowest ? device->graphs.items[i].number : lowest;
+    }
+    return lowest;
+}
 
 bool np_hook_is_capturing(np_hook_device *device, void *stream)
 {
@@ -17,11 +58,7 @@ bool np_hook_is_capturing(np_hook_device *device, void *stream)
 
 void np_hook_capture_begin(np_hook_device *device, void *stream)
 {
-    np_hook_graph graph = {.stream = stream, .number = device->next_graph++};
-    if (np_array_push(device->manager->memory, &device->graphs, graph) != NEAP_OK) {
-        np_hook_say("cuda:%d: no host memory to remember a graph: its blocks stay for good", device->ordinal);
-        device->keeps_all = true;
-    }
+    add(device, (np_hook_graph){.stream = stream, .number = device->next_graph++});
     device->n_captures++;
     (void)np_beneath_home(device->manager, "a capture");
     (void)np_drain(device->manager);
@@ -69,26 +106,65 @@ void np_hook_capture_end(np_hook_device *device, void *stream, void *graph)
     }
 }
 
+void np_hook_graph_create(np_hook_device *device, void *graph)
+{
+    if (graph) {
+        add(device, (np_hook_graph){.handle = graph, .number = NAMES_NOTHING});
+    }
+}
+
 void np_hook_graph_instantiate(np_hook_device *device, void *graph, void *executable)
 {
-    for (size_t i = 0; executable && i < device->graphs.n; i++) {
-        if (device->graphs.items[i].handle == graph) {
-            np_hook_graph made = device->graphs.items[i];
-            made.handle = executable;
-            device->keeps_all |= np_array_push(device->manager->memory, &device->graphs, made) != NEAP_OK;
-            return;
-        }
+    np_hook_graph made;
+    if (executable && find(device, graph, &made)) {
+        made.handle = executable;
+        add(device, made);
+    }
+}
+
+void np_hook_graph_join(np_hook_device *device, void *graph, const void *part)
+{
+    np_hook_graph whole;
+    np_hook_graph joined;
+    bool is_known = find(device, graph, &whole);
+    if (!find(device, part, &joined)) {
+        joined.is_blind = true;
+        joined.number = lowest_number(device);
+    }
+    joined.is_blind |= !is_known; /* what else is in it was not seen */
+    joined.handle = graph;
+    if (graph && (!is_known || (joined.is_blind && !whole.is_blind) || joined.number < whole.number)) {
+        add(device, joined);
     }
 }
 
 bool np_hook_graph_is_known(const np_hook_device *device, const void *executable)
 {
+    np_hook_graph found;
+    return find(device, executable, &found) && !found.is_blind;
+}
+
+void np_hook_graphs_blind(np_hook_device *device)
+{
+    uint32_t lowest = lowest_number(device);
     for (size_t i = 0; i < device->graphs.n; i++) {
-        if (device->graphs.items[i].handle == executable) {
-            return !device->graphs.items[i].is_blind;
+        device->graphs.items[i].is_blind = true;
+        device->graphs.items[i].number = lowest;
+    }
+}
+
+void np_hook_capture_join(np_hook_device *device, const void *executable)
+{
+    np_hook_graph part;
+    if (!find(device, executable, &part)) {
+        part.number = lowest_number(device);
+    }
+    for (size_t i = 0; i < device->graphs.n; i++) {
+        np_hook_graph *graph = &device->graphs.items[i];
+        if (!graph->handle) {
+            graph->number = part.number < graph->number ? part.number : graph->number;
         }
     }
-    return false;
 }
 
 void np_hook_capture_blind(np_hook_device *device)

@@ -104,8 +104,11 @@ static void make_ready(np_hook_sight *s, const char *name, uint64_t key, void *s
 }
 
 /* Work of a capture is not done now: what it names must stay from here on. */
-static void note_captured(np_hook_sight *s)
+static void note_captured(np_hook_sight *s, const np_hook_call *call, const np_cupti_data *data)
 {
+    if (call->kind == NP_CALL_GRAPH_LAUNCH) { /* it becomes a part of what is captured */
+        np_hook_capture_join(s->device, np_hook_pointer_at(data, call->to));
+    }
     if (s->is_blind) {
         np_hook_capture_blind(s->device);
     }
@@ -131,7 +134,7 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
     name = s.kernel ? s.kernel->name : call->kind != NP_CALL_UNKNOWN && call->exec ? call->exec : data->function_name;
     key = s.kernel ? s.kernel->key : np_program_name_key(name, strlen(name));
     if (device->n_captures > 0 && np_hook_is_capturing(device, stream)) {
-        note_captured(&s);
+        note_captured(&s, call, data);
         return;
     }
     make_ready(&s, name, key, stream);
@@ -140,6 +143,13 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
         np_device *d = device->manager->device;
         (void)d->api->is_done(d, device->work.stream, d->api->mark(d, device->work.stream));
     }
+}
+
+/* Does a call that is not known change graphs, some way or other? */
+static bool is_of_graphs(const np_hook_call *call, const np_cupti_data *data)
+{
+    const char *name = data->function_name;
+    return call->kind == NP_CALL_UNKNOWN && strncmp(name, "cuGraph", 7) == 0 && strncmp(name, "cuGraphics", 10) != 0;
 }
 
 /* A copy that the host waits for: on the legacy stream, as the driver has it. */
@@ -166,6 +176,9 @@ void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool p
     case NP_CALL_CAPTURE_BEGIN:
         np_hook_capture_begin(device, stream);
         break;
+    case NP_CALL_GRAPH_JOIN: /* before it is known to succeed: too much is never wrong */
+        np_hook_graph_join(device, (void *)(uintptr_t)address, np_hook_pointer_at(data, call->from));
+        break;
     case NP_CALL_GRAPH_DESTROY:
         np_hook_graph_destroy(device, (void *)(uintptr_t)address);
         break;
@@ -180,11 +193,15 @@ void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool p
         }
         break;
     case NP_CALL_CAPTURE_END:
+    case NP_CALL_GRAPH_CREATE:
     case NP_CALL_INSTANTIATE:
     case NP_CALL_PEER:
     case NP_CALL_NONE:
         break;
     default:
+        if (is_of_graphs(call, data)) {
+            np_hook_graphs_blind(device);
+        }
         see_work(device, call, per_thread, data);
         device->facts.n_launches++;
     }
@@ -219,6 +236,8 @@ void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const n
     }
     if (call->kind == NP_CALL_CAPTURE_END) {
         np_hook_capture_end(device, np_hook_stream_of(call, data), result_at(data, call->to));
+    } else if (call->kind == NP_CALL_GRAPH_CREATE) {
+        np_hook_graph_create(device, result_at(data, call->to));
     } else if (call->kind == NP_CALL_INSTANTIATE && has_succeeded(data)) {
         np_hook_graph_instantiate(device, (void *)(uintptr_t)np_hook_pointer_at(data, call->from),
                                   result_at(data, call->to));

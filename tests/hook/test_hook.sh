@@ -103,6 +103,9 @@ all_cases() {
     each "$few" --iterations=$long --graph=2
     each "$few" --iterations=$long --graph --regraph=12
     each "$few" --iterations=20 --graph=2 --regraph=4 --grouped
+    each "$usual" --iterations=$long --graph=2 --child --regraph=7
+    each "$usual" --iterations=$long --graph --byhand
+    each "$few" --iterations=$long --graph=2 --child --byhand --regraph=5
     each "$usual" --iterations=$long --fork=$late
     each "$few" --iterations=$long --spawn=$late
     each "$usual" --iterations=$long --unknown=9
@@ -162,6 +165,8 @@ soak() { # soak SEED
     has_graph=$((RANDOM % 4))
     [ "$has_graph" -eq 1 ] && options+=(--graph)
     [ "$has_graph" -eq 2 ] && options+=(--graph=2 --regraph=5)
+    [ "$has_graph" -gt 0 ] && [ "$has_graph" -lt 3 ] && [ $((RANDOM % 2)) -eq 0 ] && options+=(--child)
+    [ "$has_graph" -gt 0 ] && [ "$has_graph" -lt 3 ] && [ $((RANDOM % 3)) -eq 0 ] && options+=(--byhand)
     [ "$has_graph" -eq 3 ] && [ $((RANDOM % 4)) -eq 0 ] && options+=(--plain)
     for option in --evaluate=$((RANDOM % 6 + 2)) --alternate --grow --side --clip --checkpoint=4 --stale=9 --table \
         --grouped --grouped=2 --fork=7 --spawn=9 --unknown=$((RANDOM % 5 + 2)) --future=6 --extra=$((RANDOM % 60 + 2)) \

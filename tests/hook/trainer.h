@@ -30,6 +30,8 @@
     X(table, 0, "a kernel finds its blocks in a table that the host copied in")                 \
     X(grouped, 0, "a kernel finds its blocks in a table that a kernel made")                    \
     X(graph, 0, "the forward pass is a graph; 2: its memory is allocated in the capture")       \
+    X(child, 0, "the graph becomes a part of another, and is destroyed")                        \
+    X(byhand, 0, "the graph has a node that was put in by hand")                                \
     X(regraph, 0, "every so many iterations, the graph is captured anew")                       \
     X(fork, 0, "in this iteration, a child is forked that ends at once; 0: none")               \
     X(spawn, 0, "in this iteration, another program is run")                                    \
@@ -106,7 +108,8 @@ void by_table(word *sum, const void *table, size_t n, cudaStream_t stream); /* o
 void make_table(void *table, word *const *blocks, const size_t *bytes, size_t n, cudaStream_t stream);
 void reload_kernels(word *sum, const word *in, size_t bytes, unsigned which, cudaStream_t stream);
 void reduce_by_buffer(word *sum, const word *in, size_t bytes, cudaStream_t stream);
-word sum_on_host(const word *in, size_t bytes); /* of what kernels touch */
+void scale_by_node(cudaGraph_t graph, word *inout, size_t bytes, word factor); /* in each launch of the graph */
+word sum_on_host(const word *in, size_t bytes);                                /* of what kernels touch */
 void *driver_function(const char *symbol);
 
 typedef struct table_entry {

@@ -388,3 +388,32 @@ void reduce_by_buffer(word *sum, const word *in, size_t bytes, cudaStream_t stre
     }
     CHECK(launch_kernel(function, 1, 1, 1, 1, 1, 1, 0, stream, NULL, extra));
 }
+
+/* CUDA_KERNEL_NODE_PARAMS_v2. */
+typedef struct node_of_kernel {
+    void *function;
+    unsigned int grid[3];
+    unsigned int block[3];
+    unsigned int shared_bytes;
+    void **parameters;
+    void **extra;
+    void *kernel;
+    void *context;
+} node_of_kernel;
+
+typedef int (*add_function)(void **node, cudaGraph_t graph, const void *after, size_t n, const node_of_kernel *of);
+
+void scale_by_node(cudaGraph_t graph, word *inout, size_t bytes, word factor)
+{
+    const standin_image image = {1, &kernels[SCALE]};
+    void *parameters[] = {&inout, &bytes, &factor};
+    node_of_kernel of = {.grid = {1, 1, 1}, .block = {1, 1, 1}, .parameters = parameters};
+    void *module = NULL; /* it stays */
+    void *node = NULL;
+    DRIVER(load_function, load, "cuModuleLoadData");
+    DRIVER(find_function, find, "cuModuleGetFunction");
+    DRIVER(add_function, add_node, "cuGraphAddKernelNode_v2");
+    CHECK(load(&module, &image));
+    CHECK(find(&of.function, module, kernels[SCALE].name));
+    CHECK(add_node(&node, graph, NULL, 0, &of));
+}

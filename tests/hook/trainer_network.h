@@ -39,6 +39,7 @@ struct network {
     cudaGraphExec_t exec;
     word *workspace;
     unsigned asked; /* how much there is, so often */
+    word *scaled; /* by the node that was put in by hand */
     struct {
         word *at;
         unsigned left; /* places until it is freed */

@@ -18,7 +18,7 @@
 
 enum {
     NO = NP_CALL_NOWHERE,
-    N_LISTED = 46, /* calls in the table of calls.c */
+    N_LISTED = 62, /* calls in the table of calls.c */
 };
 
 /* ---- offsets ---- */
@@ -100,6 +100,22 @@ static void test_offsets(void **state)
         {"cuMemGetHandleForAddressRange", AT(cuMemGetHandleForAddressRange, dptr), NO, NO, NO},
         {"cuMulticastBindAddr", AT(cuMulticastBindAddr, memptr), NO, NO, NO},
         {"cuGraphClone", AT(cuGraphClone, phGraphClone), AT(cuGraphClone, originalGraph), NO, NO},
+        {"cuGraphCreate", AT(cuGraphCreate, phGraph), NO, NO, NO},
+        {"cuGraphAddChildGraphNode", AT(cuGraphAddChildGraphNode, hGraph), AT(cuGraphAddChildGraphNode, childGraph), NO, NO},
+        {"cuGraphAddKernelNode", AT(cuGraphAddKernelNode, hGraph), NO, NO, NO},
+        {"cuGraphAddKernelNode_v2", AT(cuGraphAddKernelNode_v2, hGraph), NO, NO, NO},
+        {"cuGraphAddMemcpyNode", AT(cuGraphAddMemcpyNode, hGraph), NO, NO, NO},
+        {"cuGraphAddMemsetNode", AT(cuGraphAddMemsetNode, hGraph), NO, NO, NO},
+        {"cuGraphAddNode", AT(cuGraphAddNode, hGraph), NO, NO, NO},
+        {"cuGraphAddNode_v2", AT(cuGraphAddNode_v2, hGraph), NO, NO, NO},
+        {"cuGraphExecUpdate", AT(cuGraphExecUpdate, hGraphExec), AT(cuGraphExecUpdate, hGraph), NO, NO},
+        {"cuGraphExecUpdate_v2", AT(cuGraphExecUpdate_v2, hGraphExec), AT(cuGraphExecUpdate_v2, hGraph), NO, NO},
+        {"cuGraphExecChildGraphNodeSetParams", AT(cuGraphExecChildGraphNodeSetParams, hGraphExec), AT(cuGraphExecChildGraphNodeSetParams, childGraph), NO, NO},
+        {"cuGraphExecKernelNodeSetParams", AT(cuGraphExecKernelNodeSetParams, hGraphExec), NO, NO, NO},
+        {"cuGraphExecKernelNodeSetParams_v2", AT(cuGraphExecKernelNodeSetParams_v2, hGraphExec), NO, NO, NO},
+        {"cuGraphExecMemcpyNodeSetParams", AT(cuGraphExecMemcpyNodeSetParams, hGraphExec), NO, NO, NO},
+        {"cuGraphExecMemsetNodeSetParams", AT(cuGraphExecMemsetNodeSetParams, hGraphExec), NO, NO, NO},
+        {"cuGraphExecNodeSetParams", AT(cuGraphExecNodeSetParams, hGraphExec), NO, NO, NO},
         {"cuMemcpy2D_v2", AT(cuMemcpy2D_v2, pCopy), NO, sizeof(CUDA_MEMCPY2D), NO},
         {"cuMemcpy2D_v2_ptds", AT(cuMemcpy2D_v2_ptds, pCopy), NO, sizeof(CUDA_MEMCPY2D), NO},
         {"cuMemcpy2DUnaligned_v2", AT(cuMemcpy2DUnaligned_v2, pCopy), NO, sizeof(CUDA_MEMCPY2D), NO},

@@ -174,6 +174,158 @@ static void test_two_captures(void **state)
     close_scene(&s);
 }
 
+/* ---- graphs in graphs ---- */
+
+static void capture_of(scene *s, neap_block *named, void *graph)
+{
+    np_hook_capture_begin(&s->device, handle(1));
+    if (named) {
+        np_hook_capture_use(&s->device, named);
+    }
+    np_hook_capture_end(&s->device, handle(1), graph);
+}
+
+/* What a part names is kept until the whole, and its executables, are gone, whatever becomes of the part. */
+static void test_child(void **state)
+{
+    scene s;
+    neap_block *named;
+    (void)state;
+    open_scene(&s, 0);
+    named = make(&s);
+    capture_of(&s, named, handle(2));
+    np_hook_graph_create(&s.device, handle(4));
+    np_hook_graph_create(&s.device, NULL);
+    ASSERT_EQ(s.device.graphs.n, 2);
+    ASSERT_TRUE(np_hook_graph_is_known(&s.device, handle(4)));
+    np_hook_graph_join(&s.device, handle(4), handle(2));
+    ASSERT_TRUE(np_hook_graph_is_known(&s.device, handle(4)));
+    np_hook_graph_instantiate(&s.device, handle(4), handle(5));
+    ASSERT_TRUE(np_hook_graph_is_known(&s.device, handle(5)));
+    ASSERT_TRUE(give(&s, named));
+    np_hook_graph_destroy(&s.device, handle(2));
+    ASSERT_EQ(s.device.kept.n, 1);
+    np_hook_graph_destroy(&s.device, handle(4));
+    ASSERT_EQ(s.device.kept.n, 1);
+    np_hook_graph_destroy(&s.device, handle(5));
+    ASSERT_EQ(s.device.kept.n, 0);
+    ASSERT_EQ(s.device.graphs.n, 0);
+    ASSERT_EQ(s.device.manager->stats.live, 0);
+    close_scene(&s);
+}
+
+/* A graph without captured work keeps nothing. */
+static void test_empty(void **state)
+{
+    scene s;
+    neap_block *named;
+    (void)state;
+    open_scene(&s, 0);
+    named = make(&s);
+    np_hook_graph_create(&s.device, handle(4));
+    capture_of(&s, named, handle(2));
+    ASSERT_TRUE(give(&s, named));
+    np_hook_graph_destroy(&s.device, handle(2));
+    ASSERT_EQ(s.device.kept.n, 0);
+    np_hook_graph_destroy(&s.device, handle(4));
+    close_scene(&s);
+}
+
+/* A captured graph gets a part that was captured before it: a node, an executable that is updated, a captured launch. */
+static void test_earlier_part(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        scene s;
+        neap_block *named;
+        void *last = handle(way == 1 ? 5 : 4);
+        open_scene(&s, 0);
+        named = make(&s);
+        capture_of(&s, named, handle(2));
+        np_hook_graph_instantiate(&s.device, handle(2), handle(3));
+        if (way == 2) {
+            np_hook_capture_begin(&s.device, handle(1));
+            np_hook_capture_join(&s.device, handle(3));
+            np_hook_capture_end(&s.device, handle(1), handle(4));
+        } else {
+            capture_of(&s, NULL, handle(4));
+            np_hook_graph_instantiate(&s.device, handle(4), handle(5));
+            np_hook_graph_join(&s.device, last, handle(2));
+            np_hook_graph_destroy(&s.device, handle(way == 1 ? 4 : 5));
+        }
+        ASSERT_TRUE(np_hook_graph_is_known(&s.device, last));
+        np_hook_graph_join(&s.device, last, handle(2)); /* again: nothing is new */
+        ASSERT_LE(s.device.graphs.n, 4);
+        ASSERT_TRUE(give(&s, named));
+        np_hook_graph_destroy(&s.device, handle(2));
+        np_hook_graph_destroy(&s.device, handle(3));
+        ASSERT_EQ(s.device.kept.n, 1);
+        np_hook_graph_destroy(&s.device, last);
+        ASSERT_EQ(s.device.kept.n, 0);
+        ASSERT_EQ(s.device.graphs.n, 0);
+        close_scene(&s);
+    }
+}
+
+/* Nodes that were put in by hand: the graph is not known any more; nor is one of which no begin was seen, or one with
+ * such a part. What they may have in them is kept. */
+static void test_unseen_part(void **state)
+{
+    scene s;
+    neap_block *named;
+    (void)state;
+    open_scene(&s, 0);
+    named = make(&s);
+    capture_of(&s, named, handle(2));
+    np_hook_graph_instantiate(&s.device, handle(2), handle(3));
+    np_hook_graph_join(&s.device, handle(2), NULL);
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, handle(2)));
+    ASSERT_TRUE(np_hook_graph_is_known(&s.device, handle(3))); /* which was made before */
+    np_hook_graph_instantiate(&s.device, handle(2), handle(4));
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, handle(4)));
+    np_hook_graph_join(&s.device, handle(8), handle(3)); /* a stranger, with a known part */
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, handle(8)));
+    np_hook_graph_join(&s.device, handle(3), handle(9)); /* with an unknown one */
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, handle(3)));
+    np_hook_graph_create(&s.device, handle(6));
+    np_hook_graph_join(&s.device, handle(6), NULL);
+    ASSERT_TRUE(give(&s, named));
+    for (uintptr_t i = 2; i <= 4; i++) {
+        np_hook_graph_destroy(&s.device, handle(i));
+    }
+    np_hook_graph_destroy(&s.device, handle(8));
+    ASSERT_EQ(s.device.kept.n, 1); /* any graph there was may be a part of it */
+    np_hook_graph_destroy(&s.device, handle(6));
+    ASSERT_EQ(s.device.kept.n, 0);
+    ASSERT_EQ(s.device.graphs.n, 0);
+    close_scene(&s);
+}
+
+/* A stream is captured into a graph that is there already; some graph was changed, who knows which. */
+static void test_changed(void **state)
+{
+    scene s;
+    neap_block *named;
+    (void)state;
+    open_scene(&s, 0);
+    named = make(&s);
+    np_hook_graph_create(&s.device, handle(2));
+    np_hook_graph_join(&s.device, handle(2), NULL);
+    capture_of(&s, named, handle(2));
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, handle(2)));
+    capture_of(&s, NULL, handle(3));
+    ASSERT_TRUE(np_hook_graph_is_known(&s.device, handle(3)));
+    np_hook_graphs_blind(&s.device);
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, handle(3)));
+    ASSERT_TRUE(give(&s, named));
+    np_hook_graph_destroy(&s.device, handle(2));
+    ASSERT_EQ(s.device.graphs.n, 1);
+    ASSERT_EQ(s.device.kept.n, 1); /* the other may have been changed to name it */
+    np_hook_graph_destroy(&s.device, handle(3));
+    ASSERT_EQ(s.device.kept.n, 0);
+    close_scene(&s);
+}
+
 /* Before a capture everything is home, and its work is done; what it names stays, under a limit too. */
 static void test_home(void **state)
 {
@@ -239,11 +391,17 @@ static void test_host_memory(void **state)
         np_hook_capture_use(&s.device, named);
         np_hook_capture_end(&s.device, handle(1), handle(2));
         np_hook_graph_instantiate(&s.device, handle(2), handle(3));
+        np_hook_graph_create(&s.device, handle(4));
+        np_hook_graph_join(&s.device, handle(4), handle(2));
+        np_hook_graph_instantiate(&s.device, handle(4), handle(5));
         ASSERT_TRUE(np_hook_capture_free(&s.device, named));
         ASSERT_TRUE(named->is_live || s.device.manager->stats.live == 3 * PAGE);
         np_hook_graph_destroy(&s.device, handle(2));
         ASSERT_EQ(s.device.manager->stats.live, 3 * PAGE); /* the executable names it */
         np_hook_graph_destroy(&s.device, handle(3));
+        np_hook_graph_destroy(&s.device, handle(4));
+        ASSERT_EQ(s.device.manager->stats.live, 3 * PAGE); /* so does that of the graph around it */
+        np_hook_graph_destroy(&s.device, handle(5));
         goes_on = s.memory.n_failed > 0;
         close_scene(&s);
     }
@@ -324,6 +482,27 @@ static void capture(model *m, np_rng *rng, uint32_t graph)
     np_hook_capture_end(&m->s.device, handle(1), graph_handle(graph, 0));
 }
 
+/* One graph becomes a part of another: a node of it, and of its executable. */
+static void join(model *m, uint32_t graph, uint32_t part)
+{
+    const model_graph *p = &m->graphs[part];
+    model_graph *g = &m->graphs[graph];
+    if (graph == part || (!p->is_there[0] && !p->is_there[1])) {
+        return;
+    }
+    for (uint32_t which = 0; which < 2; which++) {
+        if (g->is_there[which]) {
+            np_hook_graph_join(&m->s.device, graph_handle(graph, which), graph_handle(part, !p->is_there[0]));
+        }
+    }
+    for (uint32_t slot = 0; slot < N_BLOCKS; slot++) { /* of two blocks of a slot, the later is the one that is there */
+        if (p->names[slot] && (!g->names[slot] || p->ids[slot] > g->ids[slot])) {
+            g->names[slot] = true;
+            g->ids[slot] = p->ids[slot];
+        }
+    }
+}
+
 static void act(model *m, np_rng *rng)
 {
     uint32_t graph = (uint32_t)np_rng_below(rng, N_GRAPHS);
@@ -331,7 +510,7 @@ static void act(model *m, np_rng *rng)
     uint32_t slot = (uint32_t)np_rng_below(rng, N_BLOCKS);
     model_graph *g = &m->graphs[graph];
     model_block *b = &m->blocks[slot];
-    switch (np_rng_below(rng, 5)) {
+    switch (np_rng_below(rng, 6)) {
     case 0:
         capture(m, rng, graph);
         break;
@@ -348,6 +527,9 @@ static void act(model *m, np_rng *rng)
         }
         break;
     case 3:
+        join(m, graph, (uint32_t)np_rng_below(rng, N_GRAPHS));
+        break;
+    case 4:
         if (!b->block || (b->is_freed && !is_named(m, slot))) {
             *b = (model_block){.block = make(&m->s), .id = m->next_id++};
         }
@@ -388,9 +570,11 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_graph),        cmocka_unit_test(test_later_graph), cmocka_unit_test(test_failed_capture),
-        cmocka_unit_test(test_two_captures), cmocka_unit_test(test_home),        cmocka_unit_test(test_capturing),
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_graph),        cmocka_unit_test(test_later_graph),  cmocka_unit_test(test_failed_capture),
+        cmocka_unit_test(test_two_captures), cmocka_unit_test(test_home),         cmocka_unit_test(test_capturing),
+        cmocka_unit_test(test_random),       cmocka_unit_test(test_host_memory),  cmocka_unit_test(test_child),
+        cmocka_unit_test(test_empty),        cmocka_unit_test(test_earlier_part), cmocka_unit_test(test_unseen_part),
+        cmocka_unit_test(test_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

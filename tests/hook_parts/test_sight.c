@@ -1,5 +1,6 @@
 /* One call seen: which blocks it uses, and what comes of it before and after. Calls are made up, with the arguments that CUPTI
  * would give; the device is the simulated one, told of the work as the cuda one is. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -309,6 +310,58 @@ static void test_blind(void **state)
     }
 }
 
+enum { N_LAYERS = 15, WITH_BLIND };
+
+static void blind_call(scene *s, neap_block *const *blocks, size_t n)
+{
+    uint64_t nothing[16] = {0};
+    call_before(s, "cuNobodyKnows", nothing, NULL);
+    ASSERT_NE(s->device.manager->state, NEAP_STATE_RUN);
+    for (size_t i = 0; i < n; i++) {
+        ASSERT_TRUE(np_block_is_here(blocks[i]));
+    }
+    call_after(s, "cuNobodyKnows", nothing);
+}
+
+/* A plan begins after the last free of an iteration, and has some blocks away there. Where that place is a call of which
+ * nothing is known, the plan is not entered with it. */
+static void test_blind_start(void **state)
+{
+    uint32_t n_on_plan = 0;
+    (void)state;
+    for (int last = 1; last < WITH_BLIND; last++) { /* the free comes after this one: the call is next, or later */
+        scene s;
+        launch l;
+        neap_block *blocks[N_LAYERS / 3];
+        char name[32];
+        open_scene(&s, 9 * PAGE);
+        for (int i = 0; i < N_LAYERS / 3; i++) {
+            blocks[i] = make(&s, 3 * PAGE);
+        }
+        for (int i = 0; i < 20 * WITH_BLIND; i++) {
+            int at = i % WITH_BLIND;
+            if (at == 0) {
+                blind_call(&s, blocks, N_LAYERS / 3);
+                continue;
+            }
+            make_launch(&l, 0x100 + 8 * (uintptr_t)at);
+            l.words[0] = word_of(blocks[(at - 1) / 3], 0);
+            (void)snprintf(name, sizeof name, "layer%d", at);
+            give(&s, &l, name);
+            n_on_plan += s.device.manager->state == NEAP_STATE_RUN;
+            if (at == last) {
+                neap_block *block = make(&s, 3 * PAGE);
+                l.words[0] = word_of(block, 0);
+                give(&s, &l, name);
+                drop(&s, block);
+            }
+        }
+        ASSERT_GT(s.device.manager->patterns.n, 0);
+        close_scene(&s);
+    }
+    ASSERT_GT(n_on_plan, 100);
+}
+
 /* The default stream of a thread is one that others cannot name. */
 static void test_thread_stream(void **state)
 {
@@ -457,6 +510,69 @@ static void test_captured(void **state)
     close_scene(&s);
 }
 
+/* Graphs made of graphs, node by node, and by calls of which nothing is known: which of them are known. */
+static void test_made_graphs(void **state)
+{
+    scene s;
+    neap_block *a;
+    launch l;
+    void *graph = (void *)0x70;
+    void *child = (void *)0x50;
+    void *stream = (void *)0x40;
+    void *node = NULL;
+    (void)state;
+    open_scene(&s, 0);
+    a = make(&s, 2 * PAGE);
+    call_whole(&s, "cuStreamBeginCapture_v2", &stream);
+    capture_status = NP_CU_CAPTURE_ACTIVE;
+    make_launch(&l, 0x100);
+    l.words[0] = word_of(a, 0);
+    l.arguments.stream = stream;
+    give(&s, &l, "gemm");
+    np_hook_capture_end(&s.device, stream, child);
+    struct {
+        void **made;
+        unsigned int flags;
+    } create = {&graph, 0};
+    call_whole(&s, "cuGraphCreate", &create);
+    struct {
+        void **node;
+        void *graph;
+        const void *after;
+        size_t n_after;
+        const void *child;
+    } add = {&node, graph, NULL, 0, child};
+    call_whole(&s, "cuGraphAddChildGraphNode", &add);
+    ASSERT_TRUE(np_hook_graph_is_known(&s.device, graph));
+    call_whole(&s, "cuGraphDestroy", &child);
+    ASSERT_TRUE(np_hook_capture_free(&s.device, a)); /* the graph around it has it still */
+    ASSERT_EQ(s.device.kept.n, 1);
+    /* a launch that is captured */
+    call_whole(&s, "cuStreamBeginCapture_v2", &stream);
+    struct {
+        void *graph;
+        void *stream;
+    } launched = {graph, stream};
+    call_whole(&s, "cuGraphLaunch", &launched);
+    np_hook_capture_end(&s.device, stream, (void *)0x80);
+    ASSERT_TRUE(np_hook_graph_is_known(&s.device, (void *)0x80));
+    ASSERT_EQ(s.device.facts.n_unknown, 0);
+    /* what is built by hand */
+    call_whole(&s, "cuGraphAddKernelNode_v2", &add);
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, graph));
+    call_whole(&s, "cuGraphDestroy", &graph);
+    ASSERT_EQ(s.device.kept.n, 1);
+    /* what nobody knows, and what has the name alone */
+    call_whole(&s, "cuGraphicsMapResources", &add);
+    ASSERT_TRUE(np_hook_graph_is_known(&s.device, (void *)0x80));
+    call_whole(&s, "cuGraphKernelNodeSetParams_v2", &add);
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, (void *)0x80));
+    np_hook_graph_destroy(&s.device, (void *)0x80);
+    ASSERT_EQ(s.device.kept.n, 0);
+    capture_status = NP_CU_CAPTURE_NONE;
+    close_scene(&s);
+}
+
 /* A module is unloaded: what is known of kernels is not true any more. */
 static void test_unload(void **state)
 {
@@ -557,10 +673,11 @@ static void test_programmatic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameters),    cmocka_unit_test(test_buffer),         cmocka_unit_test(test_blind),
-        cmocka_unit_test(test_thread_stream), cmocka_unit_test(test_fixing),         cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_others_hold),   cmocka_unit_test(test_captured),       cmocka_unit_test(test_unload),
-        cmocka_unit_test(test_programmatic),  cmocka_unit_test(test_stream_destroy),
+        cmocka_unit_test(test_parameters),     cmocka_unit_test(test_buffer),      cmocka_unit_test(test_blind),
+        cmocka_unit_test(test_thread_stream),  cmocka_unit_test(test_fixing),      cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_others_hold),    cmocka_unit_test(test_captured),    cmocka_unit_test(test_unload),
+        cmocka_unit_test(test_blind_start),    cmocka_unit_test(test_made_graphs), cmocka_unit_test(test_programmatic),
+        cmocka_unit_test(test_stream_destroy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,15 +33,19 @@ void capture_invalidate(capture *c)
     c->is_invalid = true;
 }
 
-void capture_add(stream *s, item *work)
+static void add_item(graph *g, item *work)
 {
-    graph *g = s->capture->graph;
     if (g->last) {
         g->last->next = work;
     } else {
         g->first = work;
     }
     g->last = work;
+}
+
+void capture_add(stream *s, item *work)
+{
+    add_item(s->capture->graph, work);
     s->is_joined = false;
 }
 
@@ -191,6 +195,70 @@ static item *copy_of(const item *work)
     return made;
 }
 
+static void add_copies(graph *g, const graph *of)
+{
+    for (const item *work = of->first; work; work = work->next) {
+        add_item(g, copy_of(work));
+    }
+}
+
+np_cu_result cuGraphCreate(void **made, unsigned int flags)
+{
+    BEGIN(NEEDS_INIT, made, flags);
+    (void)flags;
+    *made = object_make(sizeof(graph), GRAPH);
+    standin.counts.n_graphs++;
+    return end(NP_CU_SUCCESS);
+}
+
+/* A node is its graph: nobody asks one for more. What it comes after is not looked at: the order of adding is one. */
+np_cu_result cuGraphAddChildGraphNode(void **node, void *handle, const void *after, size_t n_after, void *child)
+{
+    graph *g;
+    const graph *part;
+    BEGIN(NEEDS_INIT, node, handle, after, n_after, child);
+    (void)after;
+    (void)n_after;
+    g = object_check(handle, GRAPH, __func__);
+    part = object_check(child, GRAPH, __func__);
+    if (part == g) {
+        return end(NP_CU_INVALID_VALUE);
+    }
+    add_copies(g, part);
+    *node = g;
+    return end(NP_CU_SUCCESS);
+}
+
+/* CUDA_KERNEL_NODE_PARAMS_v2. */
+typedef struct kernel_node {
+    void *function;
+    unsigned int grid[3];
+    unsigned int block[3];
+    unsigned int shared_bytes;
+    void **parameters;
+    void **extra;
+    void *kernel;
+    np_cu_context context;
+} kernel_node;
+
+np_cu_result cuGraphAddKernelNode_v2(void **node, void *handle, const void *after, size_t n_after,
+                                     const kernel_node *of)
+{
+    graph *g;
+    item *work;
+    np_cu_result result;
+    BEGIN(NEEDS_CONTEXT, node, handle, after, n_after, of);
+    (void)after;
+    (void)n_after;
+    g = object_check(handle, GRAPH, __func__);
+    result = kernel_item_make(of->function, of->parameters, of->extra, __func__, &work);
+    if (result == NP_CU_SUCCESS) {
+        add_item(g, work);
+        *node = g;
+    }
+    return end(result);
+}
+
 np_cu_result cuGraphInstantiateWithFlags(void **made, void *of, unsigned long long flags)
 {
     graph *exec;
@@ -199,15 +267,7 @@ np_cu_result cuGraphInstantiateWithFlags(void **made, void *of, unsigned long lo
     (void)flags;
     g = object_check(of, GRAPH, __func__);
     exec = object_make(sizeof *exec, EXEC);
-    for (const item *work = g->first; work; work = work->next) {
-        item *copy = copy_of(work);
-        if (exec->last) {
-            exec->last->next = copy;
-        } else {
-            exec->first = copy;
-        }
-        exec->last = copy;
-    }
+    add_copies(exec, g);
     standin.counts.n_graphs++;
     *made = exec;
     return end(NP_CU_SUCCESS);

@@ -187,7 +187,7 @@ static np_cu_result gather(const standin_kernel *k, void **parameters, void **ex
     return NP_CU_SUCCESS;
 }
 
-static np_cu_result make_kernel_item(void *function, void **parameters, void **extra, const char *symbol, item **made)
+np_cu_result kernel_item_make(void *function, void **parameters, void **extra, const char *symbol, item **made)
 {
     standin_kernel *k = object_check(function, KERNEL, symbol);
     item *work = item_make(ITEM_CALL, 16 + k->all_bytes);
@@ -207,7 +207,7 @@ static np_cu_result make_kernel_item(void *function, void **parameters, void **e
 static np_cu_result give_kernel(void *function, np_cu_stream on, void **parameters, void **extra, const char *symbol)
 {
     item *work;
-    np_cu_result result = make_kernel_item(function, parameters, extra, symbol, &work);
+    np_cu_result result = kernel_item_make(function, parameters, extra, symbol, &work);
     return result != NP_CU_SUCCESS ? result : stream_give(stream_of(on, symbol), work);
 }
 
@@ -262,7 +262,7 @@ np_cu_result cuLaunchKernelEx(const launch_config *config, void *function, void 
     if (is_empty(config->grid, config->block)) {
         return end(NP_CU_INVALID_VALUE);
     }
-    result = make_kernel_item(function, parameters, extra, __func__, &work);
+    result = kernel_item_make(function, parameters, extra, __func__, &work);
     for (unsigned i = 0; result == NP_CU_SUCCESS && i < config->n_attributes; i++) {
         const launch_attribute *a = &config->attributes[i];
         if (a->id == PROGRAMMATIC_SERIALIZATION) {

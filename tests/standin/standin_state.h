@@ -211,7 +211,8 @@ void check_device(const void *at, size_t bytes, const char *symbol);
 void check_host(const void *at, const char *symbol);
 
 /* ---- kernel.c ---- */
-const char *kernel_name_of(const void *function);                                  /* NULL: it is none */
+const char *kernel_name_of(const void *function); /* NULL: it is none */
+np_cu_result kernel_item_make(void *function, void **parameters, void **extra, const char *symbol, item **made);
 standin_kernel *kernel_make(standin_kernel *over, const standin_image_kernel *of); /* over: a dead one, or NULL */
 
 /* ---- capture.c ---- */

@@ -88,6 +88,9 @@ typedef struct rectangle {
     X(cuStreamBeginCapture_v2, (cudaStream_t stream, int mode))                                                 \
     X(cuStreamEndCapture, (cudaStream_t stream, cudaGraph_t *made))                                             \
     X(cuStreamIsCapturing, (cudaStream_t stream, int *status))                                                  \
+    X(cuGraphCreate, (cudaGraph_t *made, unsigned int flags))                                                   \
+    X(cuGraphAddChildGraphNode, (cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after,        \
+                                 size_t n, cudaGraph_t child))                                                  \
     X(cuGraphInstantiateWithFlags, (cudaGraphExec_t *made, cudaGraph_t graph, unsigned long long flags))        \
     X(cuGraphLaunch, (cudaGraphExec_t exec, cudaStream_t stream))                                               \
     X(cuGraphDestroy, (cudaGraph_t graph))                                                                      \

@@ -204,6 +204,19 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, int *status)
     return told(driver.cuStreamIsCapturing(stream, status));
 }
 
+cudaError_t cudaGraphCreate(cudaGraph_t *made, unsigned int flags)
+{
+    BEGIN_RUNTIME;
+    return told(driver.cuGraphCreate(made, flags));
+}
+
+cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *node, cudaGraph_t graph, const cudaGraphNode_t *after, size_t n,
+                                       cudaGraph_t child)
+{
+    BEGIN_RUNTIME;
+    return told(driver.cuGraphAddChildGraphNode(node, graph, after, n, child));
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *made, cudaGraph_t graph, unsigned long long flags)
 {
     BEGIN_RUNTIME;
