@@ -133,7 +133,7 @@ void np_hook_graph_join(np_hook_device *device, void *graph, const void *part)
     }
     joined.is_blind |= !is_known; /* what else is in it was not seen */
     joined.handle = graph;
-    if (graph && (!is_known || (joined.is_blind && !whole.is_blind) || joined.number < whole.number)) {
+    if (graph && ((joined.is_blind && !whole.is_blind) || joined.number < whole.number)) {
         add(device, joined);
     }
 }

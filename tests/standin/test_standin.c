@@ -30,6 +30,9 @@ static np_cu_result (*instantiate)(void **exec, void *graph, unsigned long long 
 static np_cu_result (*graph_launch)(void *exec, np_cu_stream stream);
 static np_cu_result (*graph_destroy)(void *graph);
 static np_cu_result (*exec_destroy)(void *exec);
+static np_cu_result (*graph_create)(void **graph, unsigned int flags);
+static np_cu_result (*add_child)(void **node, void *graph, const void *after, size_t n, void *child);
+static np_cu_result (*add_kernel)(void **node, void *graph, const void *after, size_t n, const void *of);
 static np_cu_result (*fill)(np_cu_address at, unsigned char value, size_t n, np_cu_stream stream);
 static np_cu_result (*launch_kernel)(void *function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                      unsigned, np_cu_stream stream, void **parameters, void **extra);
@@ -57,6 +60,9 @@ static const struct {
     {"cuGraphLaunch", &graph_launch},
     {"cuGraphDestroy", &graph_destroy},
     {"cuGraphExecDestroy", &exec_destroy},
+    {"cuGraphCreate", &graph_create},
+    {"cuGraphAddChildGraphNode", &add_child},
+    {"cuGraphAddKernelNode_v2", &add_kernel},
     {"cuMemsetD8Async", &fill},
     {"cuLaunchKernel", &launch_kernel},
     {"cuFuncGetParamInfo", &parameter_info},
@@ -758,6 +764,62 @@ static void *call_unsafe(void *user)
     return NULL;
 }
 
+static void run_add(void **parameters)
+{
+    unsigned char *at;
+    memcpy(&at, parameters[0], sizeof at);
+    *at = (unsigned char)(*at + 5);
+}
+
+/* A graph in a graph, and a kernel by hand: done in the order in which they were added, whatever became of the part. */
+static void test_made_graphs(void **state)
+{
+    static const size_t sizes[] = {8};
+    standin_kernel *kernel;
+    np_cu_stream stream;
+    np_cu_address at = 0;
+    standin_counts counts;
+    void *node = NULL;
+    void *part = NULL;
+    void *graph = NULL;
+    void *exec = NULL;
+    unsigned char byte = 0;
+    void *parameters[] = {&at};
+    (void)state;
+    start();
+    kernel = standin_get()->kernel_create("add", run_add, 1, sizes);
+    struct {
+        void *function;
+        unsigned int grid[3], block[3], shared_bytes;
+        void **parameters, **extra;
+        void *kernel, *context;
+    } of = {.function = kernel, .parameters = parameters};
+    stream = make_stream();
+    GOOD(driver.alloc(&at, 1));
+    GOOD(begin_capture(stream, NP_CU_CAPTURE_RELAXED));
+    GOOD(fill(at, 1, 1, stream));
+    GOOD(end_capture(stream, &part));
+    GOOD(graph_create(&graph, 0));
+    GOOD(add_child(&node, graph, NULL, 0, part));
+    GOOD(add_kernel(&node, graph, NULL, 0, &of));
+    ASSERT_EQ(add_child(&node, graph, NULL, 0, graph), NP_CU_INVALID_VALUE);
+    GOOD(graph_destroy(part));
+    GOOD(instantiate(&exec, graph, 0));
+    GOOD(graph_destroy(graph));
+    for (int i = 0; i < 2; i++) {
+        GOOD(graph_launch(exec, stream));
+        GOOD(driver.copy_out(&byte, at, 1, stream));
+        ASSERT_EQ(byte, 6);
+    }
+    GOOD(exec_destroy(exec));
+    standin_get()->count(&counts);
+    ASSERT_EQ(counts.n_graphs, 0);
+    standin_get()->kernel_free(kernel);
+    GOOD(driver.free(at));
+    GOOD(driver.stream_destroy(stream));
+    stop();
+}
+
 /* Who may make unsafe calls while a stream is captured in which mode. */
 static void test_captures_forbid(void **state)
 {
@@ -870,6 +932,7 @@ int main(void)
         cmocka_unit_test(test_forked_child),
         cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_captures_forbid),
+        cmocka_unit_test(test_made_graphs),
         cmocka_unit_test(test_failures_on_demand),
     };
     return cmocka_run_group_tests_name("standin/standin", tests, NULL, NULL);
