@@ -487,6 +487,87 @@ static void test_other_program(void **state)
     }
 }
 
+/* An iteration across whose begin a block lives, of the size of the weight. */
+static void cross(little_program *p, shadow_block *weight, shadow_block *crossing)
+{
+    shadow_block other;
+    little_exec(p, "first", 0, &(shadow_use){crossing, SHADOW_UPDATE}, 1);
+    ASSERT_OK(shadow_malloc(&p->streams, 6 * LITTLE_PAGE, &other));
+    ASSERT_OK(shadow_free(&p->streams, crossing));
+    little_exec(p, "second", 0, (shadow_use[]){{&other, SHADOW_WRITE}, {weight, SHADOW_UPDATE}}, weight ? 2 : 1);
+    ASSERT_OK(shadow_malloc(&p->streams, 4 * LITTLE_PAGE, crossing));
+    ASSERT_OK(shadow_free(&p->streams, &other));
+}
+
+/* Another program, by the same name, has no weight. The block across its first begin has the weight's number and size, and
+ * was malloc'd as long ago as the one that crosses in the plan. It cannot stand for both: the plan is not entered. */
+static void test_two_lives(void **state)
+{
+    little_options options = options_of(0);
+    (void)state;
+    for (int has_weight = 1; has_weight >= 0; has_weight--) {
+        little_program p;
+        shadow_block weight;
+        shadow_block crossing;
+        little_open(&p, &options);
+        if (has_weight) {
+            little_malloc(&p, 4 * LITTLE_PAGE, &weight);
+        }
+        little_malloc(&p, 4 * LITTLE_PAGE, &crossing);
+        ASSERT_EQ(little_stats(&p).plan_was_loaded, !has_weight);
+        if (!has_weight) { /* as if all were well, but for that */
+            const np_program *program = &p.device->patterns.items[0]->program;
+            const np_program_life *crosses = &program->lives.items[program->lives.n - 1];
+            ASSERT_EQ(program->lives.items[0].id, crossing.block->id);
+            ASSERT_TRUE(program->lives.items[0].persistent && program->lives.items[0].bytes == crossing.bytes);
+            ASSERT_EQ(program->events.n - crosses->begin, 2); /* its malloc, and "make" */
+            ASSERT_TRUE(crosses->end > program->events.n && crosses->bytes == crossing.bytes);
+        }
+        for (int i = 0; i < 20; i++) {
+            cross(&p, has_weight ? &weight : NULL, &crossing);
+            ASSERT_TRUE(has_weight || i > 0 || little_stats(&p).state != NEAP_STATE_RUN);
+            little_check(&p);
+        }
+        ASSERT_EQ(little_stats(&p).state, NEAP_STATE_RUN); /* on a plan of its own */
+        ASSERT_EQ(little_stats(&p).n_departures, 0);
+        little_free(&p, &crossing);
+        if (has_weight) {
+            little_free(&p, &weight);
+        }
+        little_close(&p);
+    }
+}
+
+/* A file in which two weights are the same block: whoever wrote it, the plan is not entered, and another is learned. */
+static void test_one_number_twice(void **state)
+{
+    static const double shares[] = {0, 0.6};
+    (void)state;
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        little_options options = options_of(shares[i]);
+        little_program p;
+        np_program *program;
+        clear_folder();
+        run_first(&options);
+        little_open(&p, &options);
+        program = &p.device->patterns.items[0]->program;
+        ASSERT_TRUE(program->lives.items[0].persistent && program->lives.items[1].persistent);
+        ASSERT_NE(program->lives.items[0].id, program->lives.items[1].id);
+        program->lives.items[1].id = program->lives.items[0].id;
+        p.device->is_saved = false;
+        np_plans_save(p.device);
+        little_close(&p);
+        little_start(&p, &options);
+        ASSERT_TRUE(little_stats(&p).plan_was_loaded);
+        little_laps(&p, 1);
+        ASSERT_NE(little_stats(&p).state, NEAP_STATE_RUN);
+        (void)little_run_until_plan(&p, 20);
+        little_laps(&p, 5);
+        ASSERT_EQ(little_stats(&p).state, NEAP_STATE_RUN);
+        little_end(&p);
+    }
+}
+
 /* Beneath a program the quick plan stays beside the one that replaces it. It is not kept, and what is kept is written
  * once, not with every iteration. */
 static void test_quick_plan(void **state)
@@ -530,6 +611,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_unwritable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_other_program, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_quick_plan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_two_lives, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_one_number_twice, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
