@@ -22,7 +22,8 @@
 static void start(little_program *p, double limit_share)
 {
     little_options options = {.name = "sim:page=4KiB,memory=64MiB,streams=2,link=4GB/s",
-                              .device = {.limit_share = limit_share}};
+                              .device = {.limit_share = limit_share},
+                              .is_faulty = true};
     little_start(p, &options);
     (void)little_run_until_plan(p, 20);
     np_beneath_begin(p->device, 0, 0);
@@ -117,7 +118,7 @@ static void write_unseen(little_program *p, shadow_block *block)
 /* Blocks of eight pages under a limit of 20: the first has left, for the third. */
 static void start_full(little_program *p, shadow_block *blocks)
 {
-    little_options options = {.device = {.limit = 20 * LITTLE_PAGE}};
+    little_options options = {.device = {.limit = 20 * LITTLE_PAGE}, .is_faulty = true};
     little_open(p, &options);
     np_beneath_begin(p->device, 0, 0);
     for (int i = 0; i < 3; i++) {
@@ -220,15 +221,150 @@ static void test_fix_off_plan(void **state)
     little_end(&p);
 }
 
+static bool has_own_pages(const little_program *p, const neap_block *block)
+{
+    for (uint32_t i = 0; i < block->view.n_pages; i++) {
+        if (np_pages_is_arena(&p->device->pages, block->view.numbers[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void end_all(little_program *p, shadow_block *blocks, int n)
+{
+    for (int i = 0; i < n; i++) {
+        little_free(p, &blocks[i]);
+    }
+    ASSERT_EQ(little_stats(p).live, 0);
+    little_close(p);
+}
+
+/* A block cannot be brought back to be fixed: by no copy, by one copy of two, by no mapping. It is as any other then: it
+ * comes when it is used, leaves when it is not, and can be fixed later. */
+static void test_fix_fails(void **state)
+{
+    static const faulty_plan plans[] = {
+        {.calls = 1u << FAULTY_COPY, .every = 1},
+        {.calls = 1u << FAULTY_COPY, .every = 2},
+        {.calls = 1u << FAULTY_MAP, .every = 1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        static little_program p;
+        shadow_block blocks[4];
+        uint32_t n_tries = 0;
+        start_full(&p, blocks);
+        faulty_set(p.faulty, &plans[i]);
+        while (np_beneath_fix(p.device, blocks[0].block, false) ==
+               NEAP_OK) { /* with every second, it may be the next */
+            ASSERT_LT(n_tries++, 1);
+            ASSERT_TRUE(blocks[0].block->is_fixed && np_block_is_here(blocks[0].block));
+            blocks[0].block->is_fixed = false;
+            ASSERT_OK(np_block_depart(p.device, blocks[0].block));
+        }
+        faulty_set(p.faulty, &(faulty_plan){0});
+        ASSERT_FALSE(blocks[0].block->is_fixed || p.device->is_fixed_away);
+        ASSERT_EQ(np_block_is_here(blocks[0].block), plans[i].every == 2); /* the second copy came */
+        ASSERT_TRUE(np_manager_is_valid(p.device));
+        little_exec(&p, "others", 0, (shadow_use[]){{&blocks[1], SHADOW_UPDATE}, {&blocks[2], SHADOW_UPDATE}}, 2);
+        ASSERT_FALSE(np_block_is_here(blocks[0].block)); /* it left, or had not come */
+        little_exec(&p, "use", 0, &(shadow_use){&blocks[0], SHADOW_UPDATE}, 1);
+        ASSERT_OK(np_beneath_fix(p.device, blocks[0].block, false));
+        little_malloc(&p, 8 * LITTLE_PAGE, &blocks[3]);
+        ASSERT_TRUE(np_block_is_here(blocks[0].block));
+        end_all(&p, blocks, 4);
+    }
+}
+
+/* No room: everything else on the device is fixed. */
+static void test_fix_finds_no_room(void **state)
+{
+    static little_program p;
+    little_options options = {.name = "sim:page=4KiB,memory=96KiB,link=4GB/s"};
+    shadow_block blocks[3];
+    (void)state;
+    little_open(&p, &options);
+    np_beneath_begin(p.device, 0, 0);
+    for (int i = 0; i < 3; i++) { /* of 24 pages, some are for small blocks */
+        little_malloc(&p, 9 * LITTLE_PAGE, &blocks[i]);
+    }
+    ASSERT_FALSE(np_block_is_here(blocks[0].block));
+    ASSERT_OK(np_beneath_fix(p.device, blocks[1].block, false));
+    ASSERT_OK(np_beneath_fix(p.device, blocks[2].block, false));
+    ASSERT_STATUS(NEAP_DEVICE_FULL, np_beneath_fix(p.device, blocks[0].block, false));
+    ASSERT_FALSE(blocks[0].block->is_fixed || p.device->is_fixed_away);
+    ASSERT_TRUE(np_block_is_here(blocks[1].block) && np_block_is_here(blocks[2].block));
+    ASSERT_TRUE(np_manager_is_valid(p.device));
+    little_free(&p, &blocks[1]); /* there is room now */
+    little_exec(&p, "use", 0, &(shadow_use){&blocks[0], SHADOW_UPDATE}, 1);
+    ASSERT_OK(np_beneath_fix(p.device, blocks[0].block, false));
+    little_free(&p, &blocks[0]);
+    end_all(&p, &blocks[2], 1);
+}
+
+/* A block that is fixed must move, to be exported, and does not come back at first: no work is given before it has. */
+static void test_fixed_is_away(void **state)
+{
+    static little_program p;
+    shadow_block blocks[3];
+    uint32_t shared;
+    (void)state;
+    start_full(&p, blocks);
+    ASSERT_OK(np_beneath_fix(p.device, blocks[0].block, false));
+    write_unseen(&p, &blocks[0]);
+    shared = blocks[0].block->view.numbers[7];
+    np_pages_use(&p.device->pages, shared);
+    faulty_set(p.faulty, &(faulty_plan){.calls = 1u << FAULTY_MAP, .every = 1});
+    ASSERT_STATUS(NEAP_NO_MEMORY, np_beneath_fix(p.device, blocks[0].block, true));
+    np_pages_unuse(&p.device->pages, &shared, 1);
+    ASSERT_TRUE(blocks[0].block->is_fixed && !blocks[0].block->is_exported);
+    ASSERT_FALSE(np_block_is_here(blocks[0].block));
+    ASSERT_TRUE(p.device->is_fixed_away);
+    ASSERT_STATUS(NEAP_NO_MEMORY, np_beneath_return_fixed(p.device));
+    ASSERT_TRUE(p.device->is_fixed_away);
+    ASSERT_STATUS(NEAP_NO_MEMORY,
+                  shadow_exec(&p.streams, "others", 0, 100, &(shadow_use){&blocks[2], SHADOW_UPDATE}, 1));
+    faulty_set(p.faulty, &(faulty_plan){0});
+    little_exec(&p, "others", 0, &(shadow_use){&blocks[2], SHADOW_UPDATE}, 1);
+    ASSERT_TRUE(np_block_is_here(blocks[0].block));
+    ASSERT_FALSE(p.device->is_fixed_away);
+    ASSERT_OK(np_beneath_fix(p.device, blocks[0].block, true));
+    ASSERT_TRUE(blocks[0].block->is_exported);
+    end_all(&p, blocks, 3);
+}
+
+/* A block that is to be exported does not get away from its place in the arena, or finds no new pages and comes back
+ * there; and the plan goes on with it at the next start. */
+static void test_export_fails(void **state)
+{
+    static const faulty_call calls[] = {FAULTY_COPY, FAULTY_COMMIT};
+    (void)state;
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        static little_program p;
+        neap_block *block;
+        start(&p, 0.7);
+        block = p.weights[1].block;
+        ASSERT_FALSE(has_own_pages(&p, block));
+        faulty_set(p.faulty, &(faulty_plan){.calls = 1u << calls[i], .every = 1});
+        ASSERT_STATUS(i == 0 ? NEAP_DEVICE_FAILED : NEAP_DEVICE_FULL, np_beneath_fix(p.device, block, true));
+        faulty_set(p.faulty, &(faulty_plan){0});
+        ASSERT_TRUE(np_block_is_here(block));
+        ASSERT_FALSE(block->is_fixed || block->is_exported || p.device->is_fixed_away);
+        ASSERT_TRUE(p.device->newest == block); /* it may leave */
+        little_laps(&p, 4);
+        ASSERT_EQ(p.device->state, NEAP_STATE_RUN);
+        little_end(&p);
+    }
+}
+
 static uint32_t pages_then[64];
 
 static void check_pages(little_program *p)
 {
     const np_view *view = &p->weights[1].block->view;
     ASSERT_EQ(memcmp(view->numbers, pages_then, view->n_pages * sizeof *view->numbers), 0);
-    for (uint32_t i = 0; i < view->n_pages; i++) {
-        ASSERT_FALSE(np_pages_is_arena(&p->device->pages, view->numbers[i]));
-    }
+    ASSERT_TRUE(has_own_pages(p, p->weights[1].block));
 }
 
 /* An exported block's very pages stay, outside the arena. */
@@ -494,6 +630,10 @@ int main(void)
         cmocka_unit_test(test_fix_away),
         cmocka_unit_test(test_fix_off_plan),
         cmocka_unit_test(test_export),
+        cmocka_unit_test(test_fix_fails),
+        cmocka_unit_test(test_fix_finds_no_room),
+        cmocka_unit_test(test_fixed_is_away),
+        cmocka_unit_test(test_export_fails),
         cmocka_unit_test(test_late_use),
         cmocka_unit_test(test_other_stream),
         cmocka_unit_test(test_change_elsewhere),
