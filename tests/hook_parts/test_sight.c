@@ -409,6 +409,146 @@ static void test_fixing(void **state)
     close_scene(&s);
 }
 
+/* ---- tables of addresses ---- */
+
+enum { TABLE_WORDS = (1 << 20) / 8 };
+
+static uint64_t table[TABLE_WORDS + 1];
+static np_cu_result attribute_result;
+static unsigned int attribute_type;
+
+static np_cu_result pointer_attribute(void *data, np_cu_pointer_attribute attribute, np_cu_address address)
+{
+    ASSERT_EQ(attribute, NP_CU_POINTER_MEMORY_TYPE);
+    ASSERT_EQ(address, (np_cu_address)(uintptr_t)table);
+    memcpy(data, &attribute_type, sizeof attribute_type);
+    return attribute_result;
+}
+
+/* A way to copy a table, and whether what the table names is fixed by it. */
+typedef struct way {
+    const char *call;
+    size_t words; /* that are copied: the last of them is the address */
+    int result;   /* the driver's answer to where the table is: np_cu_result, */
+    unsigned int type;
+    bool is_without; /* a driver that cannot be asked */
+    bool is_fixing;
+} way;
+
+/* clang-format off */
+static const way ways[] = {
+    {"cuMemcpyHtoDAsync_v2", 4,               0,                   0, false, true},
+    {"cuMemcpyHtoD_v2",      4,               0,                   0, false, true},
+    {"cuMemcpyHtoDAsync_v2", 1,               0,                   0, true,  true},
+    {"cuMemcpyHtoDAsync_v2", TABLE_WORDS,     0,                   0, false, true},
+    {"cuMemcpyHtoDAsync_v2", TABLE_WORDS + 1, 0,                   0, false, false}, /* data, not a table */
+    {"cuMemcpyAsync",        4,               NP_CU_INVALID_VALUE, 0, false, true},  /* memory that nobody has registered */
+    {"cuMemcpyAsync",        4,               0,                   1, false, true},  /* of the host */
+    {"cuMemcpyAsync",        4,               0,                   2, false, false}, /* of a device */
+    {"cuMemcpyAsync",        TABLE_WORDS,     0,                   1, false, true},
+    {"cuMemcpy",             4,               0,                   1, false, true},
+    {"cuMemcpyDtoHAsync_v2", 4,               0,                   1, false, false},
+    {NULL,                   4,               0,                   0, false, false},
+};
+/* clang-format on */
+
+static void copy_table(scene *s, const way *w, neap_block *to, const neap_block *named)
+{
+    struct {
+        uint64_t to;
+        const void *from;
+        size_t bytes;
+        void *stream;
+    } copy = {word_of(to, 0), table, 8 * w->words, NULL};
+    attribute_result = (np_cu_result)w->result;
+    attribute_type = w->type;
+    np_the_hook.driver.pointer_attribute = w->is_without ? NULL : pointer_attribute;
+    memset(table, 0, sizeof table);
+    table[w->words - 1] = word_of(named, 3 * PAGE - 8);
+    if (w->call) {
+        call_whole(s, w->call, &copy);
+    }
+    np_the_hook.driver.pointer_attribute = NULL;
+}
+
+/* Is the block there? On the plan, the plan knows. */
+static bool is_there(const scene *s, const neap_block *block)
+{
+    const neap_device *m = s->device.manager;
+    const np_pattern *pattern = m->state == NEAP_STATE_RUN ? m->pattern : NULL;
+    for (uint32_t i = 0; pattern && block->life != NP_NO_LIFE && i < pattern->program.swaps.n; i++) {
+        if (pattern->program.swaps.items[i].life == block->life && pattern->is_out[i]) {
+            return false;
+        }
+    }
+    return pattern || np_block_is_here(block);
+}
+
+/* Iterations under a limit, off the plan and on it. True: the block was there all the time. */
+static bool stays(scene *s, neap_block *const *blocks, const neap_block *block, bool *has_swapped)
+{
+    bool was_there = true;
+    for (int i = 0; i < 20 * N_LAYERS; i++) {
+        int at = i % N_LAYERS;
+        char name[32];
+        launch l;
+        make_launch(&l, 0x100 + 8 * (uintptr_t)at);
+        l.words[0] = word_of(blocks[at / 3], 0);
+        (void)snprintf(name, sizeof name, "layer%d", at);
+        give(s, &l, name);
+        if (at == N_LAYERS - 1) {
+            neap_block *other = make(s, 3 * PAGE);
+            l.words[0] = word_of(other, 0);
+            give(s, &l, name);
+            drop(s, other);
+        }
+        was_there &= is_there(s, block);
+        *has_swapped |= s->device.manager->state == NEAP_STATE_RUN && s->device.manager->pattern->program.swaps.n > 0;
+    }
+    return was_there;
+}
+
+/* What a table names that was copied in never leaves again; without such a copy it does. */
+static void test_tables(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        scene s;
+        neap_block *blocks[N_LAYERS / 3];
+        neap_block *target;
+        bool has_swapped = false;
+        open_scene(&s, 12 * PAGE + 257 * PAGE);
+        target = make(&s, 257 * PAGE); /* where the table goes to: one MiB and more */
+        ASSERT_OK(np_beneath_fix(s.device.manager, target, false));
+        for (int k = 0; k < N_LAYERS / 3; k++) {
+            blocks[k] = make(&s, 3 * PAGE);
+        }
+        copy_table(&s, &ways[i], target, blocks[1]);
+        ASSERT_EQ(blocks[1]->is_fixed, ways[i].is_fixing);
+        ASSERT_FALSE(blocks[0]->is_fixed || blocks[2]->is_fixed);
+        ASSERT_EQ(s.device.facts.n_unknown, 0);
+        ASSERT_EQ(stays(&s, blocks, blocks[1], &has_swapped), ways[i].is_fixing);
+        ASSERT_TRUE(has_swapped);
+        close_scene(&s);
+    }
+}
+
+/* What is away comes back for the table, and stays. */
+static void test_table_of_absent(void **state)
+{
+    scene s;
+    neap_block *blocks[3];
+    neap_block *small;
+    (void)state;
+    open_scene(&s, 8 * PAGE);
+    small = make(&s, PAGE);
+    fill_away(&s, blocks);
+    copy_table(&s, &ways[0], small, blocks[0]);
+    ASSERT_TRUE(blocks[0]->is_fixed && np_block_is_here(blocks[0]));
+    ASSERT_EQ(s.device.facts.n_unknown, 0);
+    close_scene(&s);
+}
+
 /* ---- copies ---- */
 
 static void test_copies(void **state)
@@ -673,11 +813,14 @@ static void test_programmatic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameters),     cmocka_unit_test(test_buffer),      cmocka_unit_test(test_blind),
-        cmocka_unit_test(test_thread_stream),  cmocka_unit_test(test_fixing),      cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_others_hold),    cmocka_unit_test(test_captured),    cmocka_unit_test(test_unload),
-        cmocka_unit_test(test_blind_start),    cmocka_unit_test(test_made_graphs), cmocka_unit_test(test_programmatic),
-        cmocka_unit_test(test_stream_destroy),
+        cmocka_unit_test(test_parameters),      cmocka_unit_test(test_buffer),
+        cmocka_unit_test(test_blind),           cmocka_unit_test(test_thread_stream),
+        cmocka_unit_test(test_fixing),          cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_others_hold),     cmocka_unit_test(test_captured),
+        cmocka_unit_test(test_unload),          cmocka_unit_test(test_blind_start),
+        cmocka_unit_test(test_made_graphs),     cmocka_unit_test(test_programmatic),
+        cmocka_unit_test(test_stream_destroy),  cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_table_of_absent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
