@@ -116,11 +116,15 @@ static neap_status take_block(np_hook_device *device, uint64_t bytes, void **add
     return NEAP_OK;
 }
 
-/* The heap of a stream; NP_HOOK_NO_STREAM: of none. */
+/* The heap of a stream; NP_HOOK_NO_STREAM: of none. What a capture asks for will be used by a graph. */
 static neap_status side_stream(np_hook_device *device, void *stream, np_stream *lane)
 {
     if (stream == NP_HOOK_NO_STREAM) {
         *lane = NP_SIDE_NO_STREAM;
+        return NEAP_OK;
+    }
+    if (device->n_captures > 0 && np_hook_is_capturing(device, stream ? stream : NP_HOOK_LEGACY)) {
+        *lane = NP_SIDE_CAPTURED;
         return NEAP_OK;
     }
     return np_hook_lane(device, stream ? stream : NP_HOOK_LEGACY, lane);
@@ -203,7 +207,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     np_hook_entry entry;
     np_stream lane = 0;
     if (np_side_has(device->manager, address)) {
-        if (side_stream(device, stream, &lane) == NEAP_OK) {
+        if (!np_hook_capture_free_small(device, address) && side_stream(device, stream, &lane) == NEAP_OK) {
             (void)np_side_free(device->manager, address, lane);
         }
         return true;

@@ -44,7 +44,8 @@ typedef struct np_hook_graph {
 
 /* A block that was freed while a graph needed it. */
 typedef struct np_hook_kept {
-    neap_block *block;
+    neap_block *block; /* NULL: a small one, at */
+    const char *small;
     uint32_t graph; /* of the latest that can name it: a number */
 } np_hook_kept;
 
@@ -240,6 +241,7 @@ bool np_hook_graph_is_known(const np_hook_device *device, const void *executable
 void np_hook_capture_use(np_hook_device *device, neap_block *block);
 /* True: the block is kept until its graph goes. */
 bool np_hook_capture_free(np_hook_device *device, neap_block *block);
+bool np_hook_capture_free_small(np_hook_device *device, const char *address); /* the same, of one of the side pool's */
 
 /* ---- pool.c ---- */
 int np_hook_pool_malloc(uint64_t bytes, void *stream, void **address);

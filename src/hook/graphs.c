@@ -82,7 +82,8 @@ static void release_kept(np_hook_device *device)
         np_hook_kept kept = device->kept.items[i];
         if (!device->keeps_all && !is_needed(device, kept.graph)) {
             device->kept.items[i] = device->kept.items[--device->kept.n];
-            (void)np_free_locked(device->manager, kept.block);
+            (void)(kept.block ? np_free_locked(device->manager, kept.block)
+                              : np_side_free(device->manager, kept.small, NP_SIDE_CAPTURED));
         }
     }
 }
@@ -191,12 +192,23 @@ void np_hook_capture_use(np_hook_device *device, neap_block *block)
     }
 }
 
-bool np_hook_capture_free(np_hook_device *device, neap_block *block)
+/* False: there is no graph to keep it for. */
+static bool keep(np_hook_device *device, np_hook_kept kept)
 {
-    np_hook_kept kept = {.block = block, .graph = device->next_graph - 1};
-    if (!block->is_fixed || (device->graphs.n == 0 && !device->keeps_all)) {
+    if (device->graphs.n == 0 && !device->keeps_all) {
         return false;
     }
+    kept.graph = device->next_graph - 1;
     (void)np_array_push(device->manager->memory, &device->kept, kept); /* or it is kept for good */
     return true;
+}
+
+bool np_hook_capture_free(np_hook_device *device, neap_block *block)
+{
+    return block->is_fixed && keep(device, (np_hook_kept){.block = block});
+}
+
+bool np_hook_capture_free_small(np_hook_device *device, const char *address)
+{
+    return np_side_is_captured(device->manager, address) && keep(device, (np_hook_kept){.small = address});
 }

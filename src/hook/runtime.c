@@ -44,6 +44,7 @@ typedef int free_async_function(void *address, void *stream);
 typedef int info_function(size_t *free_bytes, size_t *total_bytes);
 typedef int attribute_function(void *pool, int attribute, void *value);
 typedef int get_device_function(int *ordinal);
+typedef int is_capturing_function(void *stream, int *status);
 
 int np_hook_real_malloc(void **address, size_t bytes)
 {
@@ -70,6 +71,19 @@ static atomic_bool allocates_by_stream;
 static bool is_serving(void)
 {
     return np_hook_is_on() && !np_hook_is_over() && !np_hook_is_inside;
+}
+
+static int ask_capturing(void *stream, int *status)
+{
+    REAL("cudaStreamIsCapturing", is_capturing_function)
+    return real(stream, status);
+}
+
+/* Aside, nobody knows of graphs: memory that is asked for in a capture is the runtime's, and so is its free. */
+static bool is_passed_on(void *stream)
+{
+    int status = 0;
+    return np_the_hook.aside && ask_capturing(stream, &status) == 0 && status != 0;
 }
 
 static int serve_malloc(void **address, size_t bytes, void *stream)
@@ -112,7 +126,7 @@ int cudaFree(void *address)
 int cudaMallocAsync(void **address, size_t bytes, void *stream);
 int cudaMallocAsync(void **address, size_t bytes, void *stream)
 {
-    if (is_serving()) {
+    if (is_serving() && !is_passed_on(stream)) {
         if (!atomic_load_explicit(&allocates_by_stream, memory_order_relaxed)) {
             atomic_store(&allocates_by_stream, true);
         }
@@ -125,7 +139,7 @@ int cudaMallocAsync(void **address, size_t bytes, void *stream)
 int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream);
 int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
 {
-    if (is_serving()) {
+    if (is_serving() && !is_passed_on(stream)) {
         return serve_malloc(address, bytes, stream);
     }
     REAL("cudaMallocAsync_ptsz", malloc_async_function)

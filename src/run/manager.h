@@ -285,11 +285,12 @@ neap_status np_beneath_list_doubted(neap_device *m, const np_pattern *pattern, n
 void np_beneath_replan(neap_device *m); /* asks for the plans that doubts have made necessary */
 
 /* ---- side.c ---- */
-/* Of a stream, or NP_SIDE_NO_STREAM. */
+/* Of a stream, or NP_SIDE_NO_STREAM, NP_SIDE_CAPTURED. */
 neap_status np_side_malloc(neap_device *m, uint64_t bytes, np_stream stream, char **address);
 neap_status np_side_free(neap_device *m, const char *address,
-                         np_stream stream);                  /* NEAP_BAD_ARGUMENT: no block is there */
-bool np_side_has(const neap_device *m, const char *address); /* is it an address of the side's? */
+                         np_stream stream);                          /* NEAP_BAD_ARGUMENT: no block is there */
+bool np_side_has(const neap_device *m, const char *address);         /* is it an address of the side's? */
+bool np_side_is_captured(const neap_device *m, const char *address); /* one of them: asked for in a capture? */
 uint64_t np_side_bytes(neap_device *m, const char *address); /* of the block that begins there, rounded up; 0: none */
 void np_side_close(neap_device *m);
 bool np_side_is_valid(const np_side *side);

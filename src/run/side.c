@@ -121,6 +121,12 @@ bool np_side_has(const neap_device *m, const char *address)
            address < side->view.address + side->slabs.n * side->slab_bytes;
 }
 
+bool np_side_is_captured(const neap_device *m, const char *address)
+{
+    const np_side *side = &m->side;
+    return side->slabs.items[(uint64_t)(address - side->view.address) / side->slab_bytes].stream == NP_SIDE_CAPTURED;
+}
+
 /* Where a live block begins; NULL: none does there. */
 static uint32_t *find(np_side *side, const char *address, np_stream *stream)
 {
@@ -136,14 +142,13 @@ static neap_status wait_for_users(neap_device *m, np_stream own, np_stream strea
 {
     np_device *device = m->device;
     neap_status status = NEAP_OK;
-    if (own == stream && own != NP_SIDE_NO_STREAM) {
-        return NEAP_OK;
+    if (own >= NP_MAX_STREAMS || stream >= NP_MAX_STREAMS) { /* one that is not known */
+        return np_drain(m);
     }
-    for (np_stream s = 0;
-         s < device->n_streams && own != NP_SIDE_NO_STREAM && stream != NP_SIDE_NO_STREAM && status == NEAP_OK; s++) {
+    for (np_stream s = 0; s < device->n_streams && own != stream && status == NEAP_OK; s++) {
         status = device->api->wait(device, own, s, device->api->mark(device, s));
     }
-    return own == NP_SIDE_NO_STREAM || stream == NP_SIDE_NO_STREAM || status != NEAP_OK ? np_drain(m) : NEAP_OK;
+    return status == NEAP_OK ? NEAP_OK : np_drain(m);
 }
 
 neap_status np_side_free(neap_device *m, const char *address, np_stream stream)

@@ -5,7 +5,8 @@
  * them; so their order must come from elsewhere: each stream has a heap of its own. What is freed on its stream is reused in
  * the order of that stream. A block that is freed on another makes its own stream wait for all work given so far: whoever
  * used it did so before the free. A block that was asked for without a stream (cudaMalloc) may be used on any at once: it
- * is in a heap of its own, and is reused when all work is done.
+ * is in a heap of its own, and is reused when all work is done. So are those that were asked for in a capture: a graph uses
+ * them again and again, and only who knows of graphs knows when they can be freed.
  *
  * One range of addresses serves all; it grows by slabs. Best fit with splitting and merging (pool/baseline_heap.h). */
 #ifndef NP_RUN_SIDE_H
@@ -14,10 +15,10 @@
 #include "pool/baseline_heap.h"
 #include "run/view.h"
 
-enum { NP_SIDE_NO_STREAM = NP_MAX_STREAMS, NP_SIDE_HEAPS };
+enum { NP_SIDE_NO_STREAM = NP_MAX_STREAMS, NP_SIDE_CAPTURED, NP_SIDE_HEAPS };
 
 typedef struct np_side_slab {
-    np_stream stream;   /* or NP_SIDE_NO_STREAM */
+    np_stream stream;   /* or NP_SIDE_NO_STREAM, NP_SIDE_CAPTURED */
     uint32_t chunk;     /* of the stream's heap */
     uint32_t *block_at; /* by unit: the heap's block that begins there, or NP_HEAP_NONE */
 } np_side_slab;

@@ -104,6 +104,8 @@ all_cases() {
     each "$few" --iterations=$long --graph --regraph=12
     each "$few" --iterations=20 --graph=2 --regraph=4 --grouped
     each "$usual" --iterations=$long --graph=2 --child --regraph=7
+    each "$few" --iterations=$long --graph=2 --reuse --regraph=6
+    each "$few" --iterations=$long --graph=2 --reuse --regraph=4 --teardown=$late
     each "$usual" --iterations=$long --graph --byhand
     each "$few" --iterations=$long --graph=2 --child --byhand --regraph=5
     each "$usual" --iterations=$long --fork=$late
@@ -151,6 +153,7 @@ for delay in 0 1000; do # streams that are fast, and streams that are slow
 done
 export NEAP_MIN_BLOCK=1048576 # small blocks, freed by a call that names no stream, while streams of their own use them
 each - --iterations=20 --plain --threads
+each - --iterations=20 --graph=2 --reuse --regraph=6
 export NEAP_MIN_BLOCK=16384
 unset STANDIN_DELAY_US
 on=()
@@ -167,6 +170,7 @@ soak() { # soak SEED
     [ "$has_graph" -eq 2 ] && options+=(--graph=2 --regraph=5)
     [ "$has_graph" -gt 0 ] && [ "$has_graph" -lt 3 ] && [ $((RANDOM % 2)) -eq 0 ] && options+=(--child)
     [ "$has_graph" -gt 0 ] && [ "$has_graph" -lt 3 ] && [ $((RANDOM % 3)) -eq 0 ] && options+=(--byhand)
+    [ "$has_graph" -eq 2 ] && [ $((RANDOM % 2)) -eq 0 ] && options+=(--reuse)
     [ "$has_graph" -eq 3 ] && [ $((RANDOM % 4)) -eq 0 ] && options+=(--plain)
     for option in --evaluate=$((RANDOM % 6 + 2)) --alternate --grow --side --clip --checkpoint=4 --stale=9 --table \
         --grouped --grouped=2 --fork=7 --spawn=9 --unknown=$((RANDOM % 5 + 2)) --future=6 --extra=$((RANDOM % 60 + 2)) \

@@ -31,6 +31,7 @@
     X(grouped, 0, "a kernel finds its blocks in a table that a kernel made")                    \
     X(graph, 0, "the forward pass is a graph; 2: its memory is allocated in the capture")       \
     X(child, 0, "the graph becomes a part of another, and is destroyed")                        \
+    X(reuse, 0, "after a capture, memory of the same sizes is asked for on its stream, and stays") \
     X(byhand, 0, "the graph has a node that was put in by hand")                                \
     X(regraph, 0, "every so many iterations, the graph is captured anew")                       \
     X(fork, 0, "in this iteration, a child is forked that ends at once; 0: none")               \

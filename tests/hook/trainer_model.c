@@ -23,7 +23,7 @@ static size_t weight_bytes(size_t layer)
     return (bytes > 4096 * KIB ? 4096 * KIB : bytes) + 512 * layer;
 }
 
-static size_t workspace_bytes(size_t layer, unsigned size)
+size_t workspace_bytes(size_t layer, unsigned size)
 {
     return layer % 3 == 0 ? SMALL : activation_bytes(layer, size) / 2 / 512 * 512;
 }

@@ -183,6 +183,10 @@ static void graph_end(network *net)
     CHECK(cudaStreamSynchronize(net->stream));
     CHECK(cudaGraphExecDestroy(net->exec));
     net->exec = NULL;
+    if (net->reused) {
+        put(net->reused, net->captured);
+        net->reused = NULL;
+    }
     for (size_t i = 0; i <= net->n; i++) {
         put(net->activations[i], net->stream);
     }
@@ -220,6 +224,15 @@ static void capture(network *net)
     CHECK(cudaGraphDestroy(graph));
 }
 
+/* What was freed in the capture is the graph's for as long as the graph is there: none of it may be given out again. */
+static void reuse_begin(network *net)
+{
+    size_t bytes = workspace_bytes(0, 16);
+    net->reused = get(bytes, net->captured);
+    fill(net->reused, bytes, 9, net->captured);
+    CHECK(cudaStreamSynchronize(net->captured));
+}
+
 void graph_forward(network *net)
 {
     if (net->exec && is_turn(net, option.regraph)) {
@@ -228,6 +241,9 @@ void graph_forward(network *net)
     if (!net->exec) {
         graph_begin(net);
         capture(net);
+        if (option.reuse) {
+            reuse_begin(net);
+        }
     }
     (void)load_input(net, net->iteration, 16, net->activations[0]);
     CHECK(cudaGraphLaunch(net->exec, net->stream));
@@ -359,6 +375,9 @@ void more_after_step(network *net)
     }
     if (is_turn(net, option.reload)) {
         reload_kernels(more_sum(net), net->weights[0], net->weight_bytes[0], net->iteration / 2, net->stream);
+    }
+    if (net->reused) {
+        reduce(more_sum(net), net->reused, workspace_bytes(0, 16), net->stream);
     }
     if (option.byhand && is_turn(net, 4)) { /* between these, nothing but the graph's node uses it */
         reduce(more_sum(net), net->scaled, SHARED_BYTES, net->stream);

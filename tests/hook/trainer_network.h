@@ -39,6 +39,7 @@ struct network {
     cudaGraphExec_t exec;
     word *workspace;
     unsigned asked; /* how much there is, so often */
+    word *reused; /* asked for where the graph's memory was */
     word *scaled; /* by the node that was put in by hand */
     struct {
         word *at;
@@ -47,6 +48,7 @@ struct network {
 };
 
 size_t activation_bytes(size_t layer, unsigned size);
+size_t workspace_bytes(size_t layer, unsigned size);
 word *load_input(network *net, unsigned iteration, unsigned size, word *into); /* into: NULL, a new block */
 void forward_layer(network *net, size_t layer, const word *in, word *out, unsigned size, word *workspace,
                    cudaStream_t stream); /* workspace: NULL, a new block */

@@ -448,6 +448,7 @@ static const way ways[] = {
     {"cuMemcpyAsync",        TABLE_WORDS,     0,                   1, false, true},
     {"cuMemcpy",             4,               0,                   1, false, true},
     {"cuMemcpyDtoHAsync_v2", 4,               0,                   1, false, false},
+    {"cuMemcpyAsync",        4,               0,                   1, true,  false}, /* who could read it? */
     {NULL,                   4,               0,                   0, false, false},
 };
 /* clang-format on */

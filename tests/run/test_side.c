@@ -250,15 +250,17 @@ static void test_freed_by_idle_stream(void **state)
 static void test_without_stream(void **state)
 {
     static const np_stream streams[][2] = {
-        {NP_SIDE_NO_STREAM, NP_SIDE_NO_STREAM}, {NP_SIDE_NO_STREAM, 1}, {0, NP_SIDE_NO_STREAM}};
+        {NP_SIDE_NO_STREAM, NP_SIDE_NO_STREAM}, {NP_SIDE_NO_STREAM, 1}, {0, NP_SIDE_NO_STREAM},
+        {NP_SIDE_CAPTURED, NP_SIDE_CAPTURED},   {NP_SIDE_CAPTURED, 1},  {0, NP_SIDE_CAPTURED}};
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         scene s;
         uint32_t n_bad = 0;
         uint64_t mark;
         char *a;
         open_scene(&s, "sim:page=4096,memory=1MiB,streams=3");
         a = take(&s, 700, streams[i][0]);
+        ASSERT_EQ(np_side_is_captured(s.m, a), streams[i][0] == NP_SIDE_CAPTURED);
         mark = work_on(&s, a, 700, 1, 0, 7, &n_bad);
         ASSERT_FALSE(s.raw->api->is_done(s.raw, 1, mark));
         give(&s, a, streams[i][1]);

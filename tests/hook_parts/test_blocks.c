@@ -1,0 +1,370 @@
+/* malloc and free of a program: while a stream is captured, and once neap has stepped aside. The device is the simulated
+ * one; the driver is a double that says what it was asked, and fails on demand. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "device/faulty.h"
+#include "hook/core.h"
+#include "testing.h"
+
+enum { PAGE = 4096, ERROR_MEMORY = 2 };
+
+/* ---- doubles ---- */
+
+np_hook np_the_hook; /* core.c and its like are left out */
+NP_HOOK_THREAD bool np_hook_is_inside;
+NP_HOOK_THREAD np_hook_device *np_hook_held;
+
+static np_hook_device device;
+static uint32_t n_pool_mallocs;
+static uint32_t n_pool_frees;
+
+np_hook_device *np_hook_device_get(int ordinal)
+{
+    ASSERT_EQ(ordinal, 0);
+    return np_the_hook.aside ? NULL : &device;
+}
+
+void np_hook_step_aside(const char *why)
+{
+    np_the_hook.aside = why;
+}
+
+neap_status np_hook_lane(np_hook_device *of, void *stream, np_stream *lane)
+{
+    (void)of;
+    *lane = (np_stream)((uintptr_t)stream % 2);
+    return NEAP_OK;
+}
+
+void np_hook_subscribe(void)
+{
+}
+
+int np_hook_verify_malloc(uint64_t bytes, void **address)
+{
+    (void)bytes;
+    (void)address;
+    return ERROR_MEMORY;
+}
+
+bool np_hook_verify_free(void *address)
+{
+    (void)address;
+    return false;
+}
+
+int np_hook_pool_malloc(uint64_t bytes, void *stream, void **address)
+{
+    (void)bytes;
+    (void)stream;
+    *address = &n_pool_mallocs;
+    n_pool_mallocs++;
+    return 0;
+}
+
+bool np_hook_pool_free(void *address, void *stream)
+{
+    (void)stream;
+    n_pool_frees++;
+    return address == &n_pool_mallocs;
+}
+
+/* ---- the driver ---- */
+
+typedef struct driver_double {
+    uint32_t n_pushes;
+    uint32_t n_syncs;
+    uint32_t n_pops;
+    np_cu_result push; /* what the calls return */
+    np_cu_result sync;
+    uint64_t live;   /* bytes of blocks when work was waited for */
+    void *capturing; /* NULL: no stream is */
+} driver_double;
+
+static driver_double driver;
+
+static np_cu_result push(np_cu_context context)
+{
+    ASSERT_TRUE(context == (void *)0x77);
+    driver.n_pushes++;
+    return driver.push;
+}
+
+static np_cu_result sync_all(void)
+{
+    ASSERT_EQ(driver.n_pushes, driver.n_pops + 1); /* in the context of the block */
+    driver.n_syncs++;
+    driver.live = device.manager->stats.live;
+    return driver.sync;
+}
+
+static np_cu_result pop(np_cu_context *context)
+{
+    *context = (void *)0x77;
+    driver.n_pops++;
+    return NP_CU_SUCCESS;
+}
+
+static np_cu_result is_capturing(np_cu_stream stream, np_cu_capture_status *status)
+{
+    *status = driver.capturing && stream == driver.capturing ? NP_CU_CAPTURE_ACTIVE : NP_CU_CAPTURE_NONE;
+    return NP_CU_SUCCESS;
+}
+
+/* ---- the scene ---- */
+
+static np_device *raw;
+
+static void open_scene(const char *name, uint64_t limit)
+{
+    neap_device_options options = {.limit = limit, .min_block = PAGE};
+    memset(&device, 0, sizeof device);
+    memset(&np_the_hook, 0, sizeof np_the_hook);
+    driver = (driver_double){.push = NP_CU_SUCCESS};
+    n_pool_mallocs = n_pool_frees = 0;
+    np_the_hook.driver.context_push = push;
+    np_the_hook.driver.context_pop = pop;
+    np_the_hook.driver.context_sync = sync_all;
+    np_the_hook.driver.stream_is_capturing = is_capturing;
+    np_the_hook.devices[0] = &device;
+    device.context = (void *)0x77;
+    ASSERT_OK(np_device_open(name, NULL, NULL, &raw));
+    raw = faulty_wrap(raw);
+    ASSERT_OK(np_manager_open(raw, &options, NULL, &device.manager));
+    np_beneath_begin(device.manager, 0, 0);
+    np_hook_index_init(&device.index, &np_memory_default);
+    np_hook_recall_init(&device.recall, &np_memory_default);
+    np_caching_init(&device.caching, false, &np_memory_default);
+}
+
+static void close_scene(void)
+{
+    ASSERT_TRUE(np_manager_is_valid(device.manager));
+    ASSERT_TRUE(np_hook_index_is_valid(&device.index));
+    ASSERT_FALSE(np_hook_is_inside);
+    np_array_free(device.manager->memory, &device.graphs);
+    np_array_free(device.manager->memory, &device.kept);
+    np_hook_index_free(&device.index);
+    np_hook_recall_free(&device.recall);
+    np_caching_free(&device.caching);
+    neap_close(device.manager);
+}
+
+static void *make(uint64_t bytes, void *stream)
+{
+    void *address = NULL;
+    ASSERT_EQ(np_hook_malloc(0, bytes, stream, &address), 0);
+    ASSERT_TRUE(address != NULL);
+    return address;
+}
+
+static neap_block *block_of(const void *address)
+{
+    const np_hook_entry *entry = np_hook_index_find(&device.index, address);
+    return entry ? entry->block : NULL;
+}
+
+#define STREAM ((void *)0x40)
+#define OTHER ((void *)0x50)
+#define GRAPH ((void *)0x60)
+#define EXECUTABLE ((void *)0x70)
+
+static void begin_capture(void)
+{
+    np_hook_capture_begin(&device, STREAM);
+    driver.capturing = STREAM;
+}
+
+static void end_capture(void *graph)
+{
+    driver.capturing = NULL;
+    np_hook_capture_end(&device, STREAM, graph);
+}
+
+/* ---- captures ---- */
+
+/* A block that is asked for in a capture never leaves, and what is freed is kept for as long as the graph is there. */
+static void test_captured(void **state)
+{
+    void *before;
+    void *within;
+    neap_block *block;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 12 * PAGE);
+    before = make(3 * PAGE, OTHER);
+    begin_capture();
+    within = make(4 * PAGE, STREAM);
+    block = block_of(within);
+    ASSERT_TRUE(block->is_fixed && np_block_is_here(block));
+    ASSERT_FALSE(block_of(before)->is_fixed);
+    ASSERT_TRUE(np_hook_free(within, STREAM));
+    ASSERT_TRUE(block_of(within) == NULL);
+    ASSERT_EQ(device.kept.n, 1);
+    ASSERT_TRUE(make(4 * PAGE, STREAM) != within);
+    end_capture(GRAPH);
+    np_hook_graph_instantiate(&device, GRAPH, EXECUTABLE);
+    np_hook_graph_destroy(&device, GRAPH);
+    ASSERT_EQ(device.manager->stats.live, (3 + 4 + 4) * PAGE);
+    np_hook_graph_destroy(&device, EXECUTABLE);
+    ASSERT_EQ(device.manager->stats.live, (3 + 4) * PAGE);
+    ASSERT_FALSE(block_of(make(3 * PAGE, OTHER))->is_fixed); /* the capture is over */
+    close_scene();
+}
+
+/* It cannot be fixed: the block is given back, and the program is told that there is no memory. */
+static void test_captured_fails(void **state)
+{
+    static const faulty_call calls[] = {FAULTY_COMMIT, FAULTY_MAP};
+    (void)state;
+    for (size_t i = 0; i < 2 * (sizeof calls / sizeof *calls); i++) {
+        uint32_t n_held;
+        void *address = &n_held;
+        open_scene("sim:page=4096,memory=4MiB,streams=2", 12 * PAGE);
+        (void)make(3 * PAGE, OTHER);
+        begin_capture();
+        n_held = device.manager->pages.n_held;
+        device.manager->is_beneath = i < 2; /* or pages come with the first use: with the fix, not with the malloc */
+        faulty_set(raw, &(faulty_plan){.calls = 1u << calls[i % 2], .every = 1});
+        ASSERT_EQ(np_hook_malloc(0, 4 * PAGE, STREAM, &address), ERROR_MEMORY);
+        faulty_set(raw, &(faulty_plan){0});
+        device.manager->is_beneath = true;
+        ASSERT_TRUE(address == &n_held);
+        ASSERT_EQ(device.manager->stats.live, 3 * PAGE);
+        ASSERT_EQ(device.index.n, 1);
+        ASSERT_LE(device.manager->pages.n_held, n_held); /* the other one may have left for it */
+        for (const neap_block *block = device.manager->live; block; block = block->next) {
+            ASSERT_EQ(block->bytes, 3 * PAGE);
+        }
+        ASSERT_TRUE(block_of(make(4 * PAGE, STREAM))->is_fixed); /* later there is */
+        end_capture(NULL);
+        close_scene();
+    }
+}
+
+/* There is no room beside what is fixed already: the program is told so, and what it has is as it was. */
+static void test_captured_no_room(void **state)
+{
+    void *address = NULL;
+    void *first;
+    (void)state;
+    open_scene("sim:page=4096,memory=64KiB,streams=2", 0);
+    begin_capture();
+    first = make(12 * PAGE, STREAM);
+    ASSERT_EQ(np_hook_malloc(0, 12 * PAGE, STREAM, &address), ERROR_MEMORY);
+    ASSERT_EQ(device.manager->stats.live, 12 * PAGE);
+    ASSERT_TRUE(np_block_is_here(block_of(first)));
+    end_capture(NULL);
+    ASSERT_TRUE(np_hook_free(first, STREAM)); /* there is no graph to keep it for */
+    ASSERT_EQ(device.manager->stats.live, 0);
+    (void)make(12 * PAGE, STREAM);
+    close_scene();
+}
+
+/* Small blocks that a capture asks for are the graph's too: nobody else gets their bytes. */
+static void test_captured_small(void **state)
+{
+    void *plain;
+    void *within;
+    void *kept;
+    void *other;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    plain = make(512, STREAM);
+    ASSERT_TRUE(np_hook_free(plain, STREAM));
+    begin_capture();
+    within = make(512, STREAM);
+    ASSERT_TRUE(within != plain);
+    other = make(512, OTHER); /* which is not captured */
+    ASSERT_FALSE(np_side_is_captured(device.manager, other));
+    kept = make(512, STREAM);
+    ASSERT_TRUE(np_hook_free(within, STREAM));
+    ASSERT_TRUE(make(512, STREAM) != within);
+    end_capture(GRAPH);
+    ASSERT_TRUE(np_hook_free(kept, OTHER)); /* after the capture, on any stream */
+    ASSERT_EQ(device.kept.n, 2);
+    ASSERT_TRUE(np_hook_free(other, OTHER));
+    ASSERT_EQ(device.kept.n, 2);
+    ASSERT_TRUE(make(512, OTHER) == other);
+    begin_capture();
+    for (int i = 0; i < 4; i++) {
+        other = make(512, STREAM);
+        ASSERT_TRUE(other != within && other != kept);
+    }
+    end_capture(NULL);
+    ASSERT_EQ(device.kept.n, 2);
+    np_hook_graph_destroy(&device, GRAPH);
+    ASSERT_EQ(device.kept.n, 0);
+    begin_capture();
+    ASSERT_TRUE(make(512, STREAM) == within || make(512, STREAM) == within); /* it is free again */
+    end_capture(NULL);
+    ASSERT_TRUE(np_side_is_valid(&device.manager->side));
+    close_scene();
+}
+
+/* ---- aside ---- */
+
+/* Nobody has seen what was done with a block since: all of the context's work is done before its pages go. */
+static void test_aside_waits(void **state)
+{
+    void *a;
+    void *b;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    a = make(3 * PAGE, STREAM);
+    b = make(4 * PAGE, STREAM);
+    ASSERT_TRUE(np_hook_free(a, STREAM));
+    ASSERT_EQ(driver.n_syncs, 0); /* it is seen: nothing has to be waited for */
+    ASSERT_EQ(device.manager->stats.live, 4 * PAGE);
+    np_hook_step_aside("a test");
+    ASSERT_TRUE(np_hook_free(b, STREAM));
+    ASSERT_EQ(driver.n_pushes, 1);
+    ASSERT_EQ(driver.n_syncs, 1);
+    ASSERT_EQ(driver.n_pops, 1);
+    ASSERT_EQ(driver.live, 4 * PAGE); /* it was still there then */
+    ASSERT_EQ(device.manager->stats.live, 0);
+    ASSERT_TRUE(make(3 * PAGE, STREAM) == &n_pool_mallocs); /* from the plain pool */
+    ASSERT_EQ(n_pool_frees, 0);
+    ASSERT_FALSE(np_hook_free(b, STREAM)); /* it is no longer there */
+    ASSERT_EQ(n_pool_frees, 1);
+    close_scene();
+}
+
+/* It cannot be waited for: the block stays mapped for good, and the program is none the wiser. */
+static void test_aside_keeps(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        void *a;
+        neap_block *block;
+        uint32_t n_held;
+        open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+        a = make(3 * PAGE, STREAM);
+        block = block_of(a);
+        n_held = device.manager->pages.n_held;
+        np_hook_step_aside("a test");
+        driver.push = i == 0 ? NP_CU_UNKNOWN : NP_CU_SUCCESS;
+        driver.sync = i == 1 ? NP_CU_UNKNOWN : NP_CU_SUCCESS;
+        np_the_hook.driver.context_sync = i == 2 ? NULL : sync_all;
+        ASSERT_TRUE(np_hook_free(a, STREAM)); /* it is neap's, and nobody else need try */
+        ASSERT_EQ(n_pool_frees, 0);
+        ASSERT_EQ(driver.n_syncs, i == 1);
+        ASSERT_EQ(driver.n_pops, i == 1);
+        ASSERT_TRUE(block_of(a) == NULL);
+        ASSERT_EQ(device.manager->stats.live, 3 * PAGE);
+        ASSERT_TRUE(device.manager->live == block && np_block_is_here(block));
+        ASSERT_EQ(device.manager->pages.n_held, n_held);
+        ASSERT_EQ(device.manager->spares.n, 0);
+        close_scene();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_captured),         cmocka_unit_test(test_captured_fails),
+        cmocka_unit_test(test_captured_no_room), cmocka_unit_test(test_captured_small),
+        cmocka_unit_test(test_aside_waits),      cmocka_unit_test(test_aside_keeps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
