@@ -78,6 +78,25 @@ each() { # nothing where there is no limit to compare at
     [ -z "$1" ] || begin compare "$@"
 }
 
+# On a plan from the first iteration on, which an earlier run has left, children are forked: the plan goes on to the end,
+# and none of them says anything of its own.
+forked() {
+    local tries=0
+    alone 1 "$@" || return
+    export NEAP_PLAN_CACHE=$PWD/plans
+    while [ -z "$(ls plans 2>/dev/null)" ] && [ $tries -lt 10 ]; do
+        tries=$((tries + 1))
+        hooked 1 4194304 "$@"
+    done
+    hooked 1 4194304 "$@"
+    if [ "$(grep -c ': peak load' got.err)" -ne 1 ] || ! grep -q 'left plan 1 time: work that was not planned' got.err ||
+        ! grep -q ': plan .*loaded; active after [0-3] iteration' got.err; then
+        echo "children are not left alone: trainer --scale=4 --pause=20 $*"
+        cat got.err
+        touch wrong
+    fi
+}
+
 # ---- the cases ----
 
 # Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
@@ -110,6 +129,7 @@ all_cases() {
     each "$few" --iterations=$long --graph=2 --child --byhand --regraph=5
     each "$usual" --iterations=$long --fork=$late
     each "$few" --iterations=$long --spawn=$late
+    begin forked --iterations=$long --fork=6 --spawn=7
     each "$usual" --iterations=$long --unknown=9
     each "$few" --iterations=$long --future=11
     each "$usual" --iterations=$long --extra=60

@@ -89,6 +89,10 @@ static void fork_child(void)
     }
     if (child == 0) {
         void *made = NULL;
+        uint64_t random = 1;
+        (void)cudaFree(some_address(&random)); /* that is not its own, and with that nothing happens */
+        (void)cudaFreeAsync(first_block(), NULL);
+        (void)cudaFree(first_block());
         cudaError_t first = cudaMallocAsync(&made, 1 << 20, NULL);
         cudaError_t second = cudaMalloc(&made, 1 << 20);
         _exit(10 * first + second);

@@ -76,6 +76,7 @@ void put(void *freed, cudaStream_t stream);
 void *get_plain(size_t bytes); /* cudaMalloc, whatever is asked for */
 void put_plain(void *freed);
 void *some_address(uint64_t *random); /* in a block that is live at the moment */
+void *first_block(void);              /* of those, where it begins; NULL: there is none */
 
 /* ---- trainer_kernels.c ---- */
 

@@ -106,3 +106,12 @@ void *some_address(uint64_t *random)
     (void)pthread_mutex_unlock(&lock);
     return found;
 }
+
+void *first_block(void)
+{
+    void *found;
+    (void)pthread_mutex_lock(&lock);
+    found = n_live > 0 ? live[0].at : NULL;
+    (void)pthread_mutex_unlock(&lock);
+    return found;
+}
