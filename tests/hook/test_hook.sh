@@ -97,6 +97,22 @@ forked() {
     fi
 }
 
+# The N-th copy to the host fails: nothing is wrong but that. The program asks again for memory; where it cannot go on
+# with the right bytes, neap says so and ends it; or the copy was the program's own.
+failing() { # failing N OPTION...
+    local status
+    alone 1 "${@:2}" || return
+    export STANDIN_FAIL="cuMemcpyDtoHAsync_v2:$1:719"
+    hooked 1 4194304 "${@:2}" >said.failing
+    status=$(sed -n 's/^wrong, status \([0-9]*\):.*/\1/p' said.failing)
+    if { [ "$status" = 134 ] && grep -q 'the blocks of .* could not be brought to the device: the device failed' got.err; } ||
+        { [ "$status" = 1 ] && grep -q 'trainer: cudaMemcpy' got.err; }; then
+        rm -f wrong
+    elif [ -n "$status" ]; then
+        cat said.failing
+    fi
+}
+
 # ---- the cases ----
 
 # Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
@@ -130,6 +146,9 @@ all_cases() {
     each "$usual" --iterations=$long --fork=$late
     each "$few" --iterations=$long --spawn=$late
     begin forked --iterations=$long --fork=6 --spawn=7
+    for n in 3 40 300; do
+        begin failing $n --iterations=12
+    done
     each "$usual" --iterations=$long --unknown=9
     each "$few" --iterations=$long --future=11
     each "$usual" --iterations=$long --extra=60

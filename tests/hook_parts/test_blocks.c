@@ -5,6 +5,7 @@
 
 #include "device/faulty.h"
 #include "hook/core.h"
+#include "hook_parts/capture.h"
 #include "testing.h"
 
 enum { PAGE = 4096, ERROR_MEMORY = 2 };
@@ -302,6 +303,33 @@ static void test_captured_small(void **state)
     close_scene();
 }
 
+/* ---- a copy that fails ---- */
+
+/* A block must leave for one that is asked for, and its copy fails: that is said once, the program is told that there is no
+ * memory, and may try again. */
+static void test_copy_fails(void **state)
+{
+    void *first;
+    void *address = NULL;
+    stderr_capture capture;
+    char text[256];
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 7 * PAGE);
+    first = make(6 * PAGE, STREAM);
+    faulty_set(raw, &(faulty_plan){.calls = 1u << FAULTY_COPY, .every = 1});
+    capture = capture_begin();
+    ASSERT_EQ(np_hook_malloc(0, 4 * PAGE, STREAM, &address), ERROR_MEMORY);
+    capture_end(&capture, text, sizeof text);
+    faulty_set(raw, &(faulty_plan){0});
+    ASSERT_STR_EQ(text, "neap: cuda:0: the device failed\n");
+    ASSERT_TRUE(address == NULL);
+    ASSERT_EQ(device.manager->stats.live, 6 * PAGE);
+    ASSERT_TRUE(np_block_is_here(block_of(first)));
+    ASSERT_TRUE(np_block_is_here(block_of(make(4 * PAGE, STREAM))));
+    ASSERT_FALSE(np_block_is_here(block_of(first)));
+    close_scene();
+}
+
 /* ---- aside ---- */
 
 /* Nobody has seen what was done with a block since: all of the context's work is done before its pages go. */
@@ -364,7 +392,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_captured),         cmocka_unit_test(test_captured_fails),
         cmocka_unit_test(test_captured_no_room), cmocka_unit_test(test_captured_small),
-        cmocka_unit_test(test_aside_waits),      cmocka_unit_test(test_aside_keeps),
+        cmocka_unit_test(test_copy_fails),       cmocka_unit_test(test_aside_waits),
+        cmocka_unit_test(test_aside_keeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "hook/core.h"
+#include "hook_parts/capture.h"
 #include "testing.h"
 
 enum { PAGE = 4096, N_STREAMS = 2, MOST_PARAMETERS = 4 };
@@ -407,6 +411,68 @@ static void test_fixing(void **state)
     call_whole(&s, "cuMemcpyHtoDAsync_v2", &copy);
     ASSERT_TRUE(b->is_fixed && !c->is_fixed);
     close_scene(&s);
+}
+
+/* ---- a copy that fails ---- */
+
+static neap_status fail_copy(np_device *of, np_stream stream, char *to, const char *from, uint64_t bytes,
+                             uint64_t *mark)
+{
+    (void)of;
+    (void)stream;
+    (void)to;
+    (void)from;
+    (void)bytes;
+    (void)mark;
+    return NEAP_DEVICE_FAILED;
+}
+
+/* In a child, since the call does not come back. */
+static void die_of(scene *s, const neap_block *away, bool is_blind)
+{
+    uint64_t nothing[16] = {0};
+    launch l;
+    pid_t child = fork();
+    int status = 0;
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        api.copy = fail_copy;
+        make_launch(&l, 0x200);
+        l.words[0] = word_of(away, 0);
+        if (is_blind) {
+            call_before(s, "cuNobodyKnows", nothing, NULL);
+        } else {
+            call_before(s, "cuLaunchKernel", &l.arguments, "third");
+        }
+        _exit(0);
+    }
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+/* A block must leave for a kernel, and its copy fails; or a block must come home, and does not: the kernel would read other
+ * bytes than the program's. The process ends, and says of what. */
+static void test_copy_fails(void **state)
+{
+    (void)state;
+    for (int is_blind = 0; is_blind < 2; is_blind++) {
+        scene s;
+        neap_block *blocks[3];
+        stderr_capture capture;
+        char text[1024];
+        open_scene(&s, 7 * PAGE);
+        fill_away(&s, blocks);
+        capture = capture_begin();
+        die_of(&s, blocks[0], is_blind);
+        capture_end(&capture, text, sizeof text);
+        ASSERT_CONTAINS(
+            text, is_blind ? "neap: cuda:0: not everything could be brought home before cuNobodyKnows: going on would "
+                             "be wrong\n"
+                           : "neap: cuda:0: the blocks of third could not be brought to the device: the device "
+                             "failed\n");
+        close_scene(&s);
+    }
 }
 
 /* ---- tables of addresses ---- */
@@ -814,13 +880,11 @@ static void test_programmatic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameters),      cmocka_unit_test(test_buffer),
-        cmocka_unit_test(test_blind),           cmocka_unit_test(test_thread_stream),
-        cmocka_unit_test(test_fixing),          cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_others_hold),     cmocka_unit_test(test_captured),
-        cmocka_unit_test(test_unload),          cmocka_unit_test(test_blind_start),
-        cmocka_unit_test(test_made_graphs),     cmocka_unit_test(test_programmatic),
-        cmocka_unit_test(test_stream_destroy),  cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_parameters),      cmocka_unit_test(test_buffer),      cmocka_unit_test(test_blind),
+        cmocka_unit_test(test_thread_stream),   cmocka_unit_test(test_fixing),      cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_others_hold),     cmocka_unit_test(test_captured),    cmocka_unit_test(test_unload),
+        cmocka_unit_test(test_blind_start),     cmocka_unit_test(test_made_graphs), cmocka_unit_test(test_programmatic),
+        cmocka_unit_test(test_stream_destroy),  cmocka_unit_test(test_copy_fails),  cmocka_unit_test(test_tables),
         cmocka_unit_test(test_table_of_absent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

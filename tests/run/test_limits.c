@@ -229,6 +229,108 @@ static void test_full(void **state)
     little_end(&p);
 }
 
+/* ---- a copy out that fails ---- */
+
+/* Somebody must leave for the work, and his copy fails: the work was not given, that is said, and nothing has moved; the
+ * next time it succeeds, and every byte is as it was. On the plan, the plan is left, and no call fails. */
+static void test_copy_out_fails(void **state)
+{
+    little_options options = {.device = {.limit = 20 * LITTLE_PAGE}, .is_faulty = true};
+    little_program p;
+    shadow_block blocks[3];
+    neap_block *none = NULL;
+    uint64_t bytes_out;
+    uint64_t n_events;
+    (void)state;
+    little_open(&p, &options);
+    for (int i = 0; i < 3; i++) {
+        little_malloc(&p, 8 * LITTLE_PAGE, &blocks[i]);
+    }
+    ASSERT_FALSE(np_block_is_here(blocks[0].block));
+    bytes_out = little_stats(&p).bytes_out;
+    n_events = little_stats(&p).n_events;
+    faulty_set(p.faulty, &(faulty_plan){.calls = 1u << FAULTY_COPY, .every = 1});
+    ASSERT_STATUS(NEAP_DEVICE_FAILED,
+                  shadow_exec(&p.streams, "third", 0, 1000, &(shadow_use){&blocks[0], SHADOW_UPDATE}, 1));
+    ASSERT_STR_EQ(neap_device_error(),
+                  "third could not be given to the device: the device failed; nothing is lost, and it "
+                  "can be tried again");
+    faulty_set(p.faulty, &(faulty_plan){0});
+    ASSERT_EQ(little_stats(&p).bytes_out, bytes_out);
+    ASSERT_EQ(little_stats(&p).n_events, n_events);
+    ASSERT_FALSE(np_block_is_here(blocks[0].block));
+    ASSERT_TRUE(np_block_is_here(blocks[1].block) && np_block_is_here(blocks[2].block));
+    little_check(&p);
+    little_exec(&p, "third", 0, &(shadow_use){&blocks[0], SHADOW_UPDATE}, 1);
+    ASSERT_STR_EQ(neap_device_error(), "");
+    np_beneath_begin(p.device, 0, 0); /* there, malloc makes room */
+    faulty_set(p.faulty, &(faulty_plan){.calls = 1u << FAULTY_COPY, .every = 1});
+    ASSERT_STATUS(NEAP_DEVICE_FAILED, neap_malloc(p.device, 8 * LITTLE_PAGE, &none));
+    ASSERT_STR_EQ(neap_device_error(), "the device failed");
+    faulty_set(p.faulty, &(faulty_plan){0});
+    ASSERT_TRUE(none == NULL);
+    little_check(&p);
+    for (int i = 0; i < 3; i++) {
+        little_free(&p, &blocks[i]);
+    }
+    little_close(&p);
+}
+
+typedef struct faults {
+    uint32_t events; /* left until copies fail */
+    uint32_t n_retries;
+} faults;
+
+static void fail_soon(little_program *p)
+{
+    faults *f = p->user;
+    if (f->events > 0 && --f->events == 0) {
+        faulty_set(p->faulty, &(faulty_plan){.calls = 1u << FAULTY_COPY, .every = 1});
+    }
+}
+
+/* The program tries again, and the device is well again. */
+static neap_status be_well(void *user, neap_status status)
+{
+    little_program *p = user;
+    faults *f = p->user;
+    ASSERT_EQ(status, NEAP_DEVICE_FAILED);
+    ASSERT_CONTAINS(neap_device_error(), "the device failed");
+    f->n_retries++;
+    faulty_set(p->faulty, &(faulty_plan){0});
+    return NEAP_OK;
+}
+
+static void test_planned_copy_out_fails(void **state)
+{
+    uint32_t n_left = 0;
+    (void)state;
+    for (uint32_t first = 1; first < 24; first++) {
+        little_options options = {.device = {.limit_share = 0.6}, .is_faulty = true};
+        little_program p;
+        faults f = {.events = first};
+        little_start(&p, &options);
+        (void)little_run_until_plan(&p, 10);
+        little_laps(&p, 2);
+        ASSERT_GT(p.device->pattern->program.swaps.n, 0);
+        p.user = &f;
+        p.after_event = fail_soon;
+        p.streams.retry = be_well;
+        p.streams.retry_user = &p;
+        little_laps(&p, 1);
+        p.after_event = NULL;
+        faulty_set(p.faulty, &(faulty_plan){0});
+        ASSERT_LE(f.n_retries, 1);
+        ASSERT_EQ(little_stats(&p).departures[NEAP_DEPARTURE_FAILED], little_stats(&p).n_departures);
+        n_left += little_stats(&p).n_departures > 0;
+        ASSERT_EQ(little_count(&p, "left the plan") > 0, little_stats(&p).n_departures > 0);
+        little_laps(&p, 4);
+        ASSERT_EQ(little_stats(&p).state, NEAP_STATE_RUN);
+        little_end(&p);
+    }
+    ASSERT_GE(n_left, 10);
+}
+
 /* Blocks that an iteration leaks take ever more, until others must leave for them. No call fails for that. */
 static void test_leak_fills_the_device(void **state)
 {
@@ -256,6 +358,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_copy_out_fails),
+        cmocka_unit_test(test_planned_copy_out_fails),
         cmocka_unit_test(test_per_cent),
         cmocka_unit_test(test_above_the_peak),
         cmocka_unit_test(test_raised_for_work),
