@@ -39,8 +39,8 @@ struct network {
     cudaGraphExec_t exec;
     word *workspace;
     unsigned asked; /* how much there is, so often */
-    word *reused; /* asked for where the graph's memory was */
-    word *scaled; /* by the node that was put in by hand */
+    word *reused;   /* asked for where the graph's memory was */
+    word *scaled;   /* by the node that was put in by hand */
     struct {
         word *at;
         unsigned left; /* places until it is freed */
