@@ -206,6 +206,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
 {
     np_hook_entry entry;
     np_stream lane = 0;
+    device->n_frees++;
     if (np_side_has(device->manager, address)) {
         if (!np_hook_capture_free_small(device, address) && side_stream(device, stream, &lane) == NEAP_OK) {
             (void)np_side_free(device->manager, address, lane);

@@ -86,7 +86,9 @@ typedef struct np_hook_device {
     np_hook_facts facts;    /* counters; the rest is filled in on request */
     uint64_t reserved_high; /* as the program may reset them */
     uint64_t used_high;
-    uint64_t told_free; /* bytes: what the program was told last when it asked how much is free */
+    uint64_t n_frees;                  /* by the program, so far, */
+    uint64_t n_parted[NP_MAX_STREAMS]; /* and by lane, when work was last given to it that begins after all before it */
+    uint64_t told_free;                /* bytes: what the program was told last when it asked how much is free */
 } np_hook_device;
 
 #define NP_HOOK_LEGACY ((void *)1)               /* CU_STREAM_LEGACY */
@@ -205,6 +207,8 @@ void np_hook_gather(np_hook_sight *sight, const np_hook_call *call, const np_cup
 neap_block *np_hook_block_at(const np_hook_device *device, const void *address); /* NULL: none */
 
 /* ---- sight.c ---- */
+/* May the launch begin before the work in front of it has ended, and touch what was freed since by then? */
+bool np_hook_is_early(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data, np_stream lane);
 void *np_hook_stream_of(const np_hook_call *call, const np_cupti_data *data); /* the legacy one where it names none */
 void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data);
 void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data);

@@ -70,7 +70,8 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
     memory = np_hook_recall_find(recall, m->cursor, np_hook_pointer_at(data, call->bytes));
     if (!memory || !memory->is_quick || !is_still_quick(device, call, memory) ||
         device->streams[memory->lane] != np_hook_stream_of(call, data) ||
-        (m->has_late && np_pass_is_late_elsewhere(m, memory->lane))) {
+        (m->has_late && np_pass_is_late_elsewhere(m, memory->lane)) ||
+        np_hook_is_early(device, call, data, memory->lane)) {
         return false;
     }
     parameters = np_hook_pointer_at(data, call->to);

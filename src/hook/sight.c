@@ -42,6 +42,24 @@ static bool is_overlapping(const np_cupti_data *data)
     return false;
 }
 
+/* Bytes that were freed may be another block's by now, which the kernel writes to while the one in front of it still reads. */
+bool np_hook_is_early(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data, np_stream lane)
+{
+    if (call->kind == NP_CALL_LAUNCH_EX && is_overlapping(data)) {
+        return device->n_parted[lane] != device->n_frees;
+    }
+    device->n_parted[lane] = device->n_frees;
+    return false;
+}
+
+/* An event between the two: the first is done, and what it wrote is seen, before the second begins. */
+static void part(np_hook_device *device, np_stream lane)
+{
+    np_device *d = device->manager->device;
+    (void)d->api->is_done(d, lane, d->api->mark(d, lane));
+    device->n_parted[lane] = device->n_frees;
+}
+
 /* Nothing may be under way that would not be known: all of it is waited for, and then anything may be touched. */
 static void go_home(np_hook_device *device, const char *name)
 {
@@ -138,10 +156,9 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
         return;
     }
     make_ready(&s, name, key, stream);
-    if (call->kind == NP_CALL_LAUNCH_EX && has_aliases(device->manager) && is_overlapping(data)) {
-        /* a plain event between the two: the first is done, and what it wrote is seen, before the second begins */
-        np_device *d = device->manager->device;
-        (void)d->api->is_done(d, device->work.stream, d->api->mark(d, device->work.stream));
+    if (np_hook_is_early(device, call, data, device->work.stream) ||
+        (call->kind == NP_CALL_LAUNCH_EX && has_aliases(device->manager) && is_overlapping(data))) {
+        part(device, device->work.stream);
     }
 }
 

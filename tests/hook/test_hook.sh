@@ -190,6 +190,15 @@ else
     all_cases
 fi
 
+at_seed() { # at_seed SEED LIMIT OPTION...
+    alone "$1" "${@:3}" && hooked "$1" "${2#-}" "${@:3}"
+}
+# A kernel that begins early must not write where the one in front of it still reads what was freed meanwhile.
+export STANDIN_DELAY_US=0
+for limit in - 7829000; do
+    begin at_seed 127 $limit --seed=127 --iterations=9 --layers=8 --programmatic --copies --unknown=2
+done
+
 for delay in 0 1000; do # streams that are fast, and streams that are slow
     export STANDIN_DELAY_US=$delay
     each "$few" --iterations=$long --side --stale=20 --clip
