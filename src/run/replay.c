@@ -256,8 +256,12 @@ static neap_trace *repeat_trace(const neap_trace *one, uint64_t next_id, const n
 
 /* ---- iterations seen ---- */
 
+/* There may be several for the same events: the one that was followed last is meant. */
 static np_pattern *find_pattern(const neap_device *m, uint64_t hash)
 {
+    if (m->pattern && m->pattern->hash == hash) {
+        return m->pattern;
+    }
     for (size_t i = 0; i < m->patterns.n; i++) {
         if (m->patterns.items[i]->hash == hash) {
             return m->patterns.items[i];
@@ -290,9 +294,11 @@ void np_unknown_note(neap_device *m)
         return;
     }
     np_history_add(&m->history, hash);
-    if (m->is_beneath && known && known == m->pattern && known->has_doubts) {
-        np_heed_iteration(m, known);
-        m->recorder.is_whole = false;
+    if (m->is_beneath) {
+        if (known == m->pattern && known->has_doubts) {
+            np_heed_iteration(m, known);
+        }
+        m->recorder.is_whole = false; /* nothing more is waited for */
         np_beneath_replan(m);
     }
     if (!known && count_seen(m, hash) >= 2 && !atomic_load(&m->learner.is_busy) && np_has_room_for_pattern(m) &&
