@@ -280,6 +280,8 @@ static int run_export(const verb *self, int n_args, char **args)
     if (status != NEAP_OK) {
         return report_failure(parsed.common.operand, status, &error);
     }
+    const char *link_name = parsed.link;
+    swap_take_link(trace, parsed.link, &link_name, &swap.link);
     int code = write_all(&parsed, &pool, &swap, trace);
     neap_trace_free(trace);
     return code;

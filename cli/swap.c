@@ -106,15 +106,30 @@ static const char *known_link(const void *list, size_t i)
     return neap_link_name(i);
 }
 
-bool swap_parse_link(const verb *v, const char *text, neap_link *link)
+static bool parse_speeds(const char *text, neap_link *link)
 {
     double speeds[UNITS_SPEEDS_MAX];
-    if (neap_link_find(text, link) == NEAP_OK) {
-        return true;
-    }
     size_t n = units_parse_speeds(text, speeds);
     if (n > 0) {
         *link = (neap_link){.out_gbs = speeds[0], .in_gbs = speeds[n > 1], .both_gbs = n > 2 ? speeds[2] : 0};
+    }
+    return n > 0;
+}
+
+void swap_take_link(const neap_trace *trace, const char *given, const char **name, neap_link *link)
+{
+    const char *recorded = neap_trace_meta(trace, "link");
+    const char *latency = neap_trace_meta(trace, "link_latency_us");
+    double us = 0;
+    if (!given && recorded && parse_speeds(recorded, link)) {
+        *name = recorded;
+        link->latency_us = latency && units_parse_ratio(latency, &us) && us > 0 ? us : 0;
+    }
+}
+
+bool swap_parse_link(const verb *v, const char *text, neap_link *link)
+{
+    if (neap_link_find(text, link) == NEAP_OK || parse_speeds(text, link)) {
         return true;
     }
     const char *nearest = options_nearest(text, known_link, NULL);
@@ -228,6 +243,7 @@ static int run_swap(const verb *self, int n_args, char **args)
         return report_failure(request.path, status, &error);
     }
     int code = EXIT_BAD;
+    swap_take_link(trace, parsed.link, &request.link_name, &request.options.link);
     if (neap_trace_is_csv(trace)) {
         (void)fprintf(stderr,
                       "neap: %s: a placement CSV does not tell when blocks are "
@@ -259,8 +275,8 @@ static const option swap_options[] = {
                 .help = "search is the default; the others are the paper's "
                         "scores, and bo their tuned mix"),
     SWAP_OPTION("link", OPTION_TEXT, link, .value = "LINK",
-                .help = "h200-pcie5 (default), a100-pcie4, 1080ti-pcie3, or by "
-                        "number: 50GB/s, 55/50GB/s out and in"),
+                .help = "the trace's own, else h200-pcie5; or a100-pcie4, 1080ti-pcie3, 50GB/s, "
+                        "55/50GB/s out and in"),
     SWAP_OPTION("slower", OPTION_TEXT, slower, .value = "X", .help = "for a GPU X times slower than the recorded one"),
     SWAP_OPTION("min-block", OPTION_SIZE, min_block, .value = "SIZE", .least = 1,
                 .help = "leave smaller blocks alone; 1MiB unless given"),

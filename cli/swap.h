@@ -27,6 +27,9 @@ typedef struct swap_request {
  * --link of the verb, where it is neither. */
 bool swap_parse_link(const verb *v, const char *text, neap_link *link);
 
+/* Where none was given, that of the machine the trace was recorded on, if the trace says. */
+void swap_take_link(const neap_trace *trace, const char *given, const char **name, neap_link *link);
+
 /* What was asked, as members of the document's object. */
 void swap_put_request(json *out, const swap_request *request);
 

@@ -74,12 +74,38 @@ bool np_hook_is_over(void)
     return atomic_load(&is_over);
 }
 
+static neap_status add_fact(neap_trace *trace, const char *key, const char *format, ...)
+{
+    char text[96];
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    return np_trace_add_meta(trace, key, strlen(key), text, (size_t)n);
+}
+
+/* How fast the link of this machine is, for whoever plans on the trace. */
+static neap_status add_link(np_device *device, neap_trace *trace)
+{
+    neap_link link;
+    neap_status status;
+    if (device->api->link(device, &link) != NEAP_OK) {
+        return NEAP_OK; /* it is not known, then */
+    }
+    status = link.both_gbs > 0 ? add_fact(trace, "link", "%.2f/%.2f/%.2fGB/s", link.out_gbs, link.in_gbs, link.both_gbs)
+                               : add_fact(trace, "link", "%.2f/%.2fGB/s", link.out_gbs, link.in_gbs);
+    return status == NEAP_OK ? add_fact(trace, "link_latency_us", "%.2f", link.latency_us) : status;
+}
+
 static void keep_trace(np_hook_device *device)
 {
     const char *path = np_the_hook.settings.record;
     neap_error error = {""};
     neap_trace *trace = NULL;
     neap_status status = neap_device_trace(device->manager, NULL, &error, &trace);
+    if (status == NEAP_OK) {
+        status = add_link(device->manager->device, trace);
+    }
     if (status == NEAP_OK) {
         status = neap_trace_write(trace, path, &error);
         neap_trace_free(trace);
