@@ -68,6 +68,16 @@ static bool is_deferred(const np_hook_device *device, uint64_t bytes)
            (is_question(device, bytes) || bytes > d->n_pages * d->page_bytes / MUCH_PART);
 }
 
+/* What others were promised and have not used. Under a limit they make room for each other. */
+static uint64_t promised_bytes(const neap_device *m)
+{
+    uint64_t n_pages = 0;
+    for (const neap_block *block = m->limit_pages == UINT32_MAX ? m->live : NULL; block; block = block->next) {
+        n_pages += block->view.n_missing;
+    }
+    return n_pages * m->device->page_bytes;
+}
+
 /* The answer must be true: the device has them, and the limit allows them. A block that is larger than the limit raises it,
  * but not a question. */
 static bool is_too_much(np_hook_device *device, uint64_t bytes, bool is_late)
@@ -75,7 +85,7 @@ static bool is_too_much(np_hook_device *device, uint64_t bytes, bool is_late)
     const neap_device *m = device->manager;
     uint64_t limit = m->limit_pages == UINT32_MAX ? UINT64_MAX : m->limit_pages * m->device->page_bytes;
     return (bytes > limit && is_question(device, bytes)) ||
-           (is_late && bytes > free_bytes_of(device) + np_hook_reserved(device));
+           (is_late && bytes + promised_bytes(m) > free_bytes_of(device) + np_hook_reserved(device));
 }
 
 static neap_status take_block(np_hook_device *device, uint64_t bytes, void **address)
