@@ -224,7 +224,7 @@ static void forward(little_program *p, little_twist twist, uint32_t i)
 static void backward(little_program *p, little_twist twist, uint32_t i)
 {
     bool is_early = is_here(twist, LITTLE_EARLY_FREE, i);
-    shadow_use uses[4] = {{&p->weights[i], SHADOW_UPDATE}, {&p->gradient, SHADOW_READ}, {&p->acts[i], SHADOW_READ}};
+    shadow_use uses[6] = {{&p->weights[i], SHADOW_UPDATE}, {&p->gradient, SHADOW_READ}, {&p->acts[i], SHADOW_READ}};
     uint32_t n = 3;
     shadow_block next;
     take(p, p->options.act_bytes, &next);
@@ -235,6 +235,13 @@ static void backward(little_program *p, little_twist twist, uint32_t i)
     }
     if (is_here(twist, LITTLE_OTHER_BLOCK, i)) {
         uses[n++] = (shadow_use){&p->acts[i - 2], SHADOW_READ};
+    }
+    if (twist.kind == LITTLE_OTHER_BLOCKS && i >= 2) {
+        uses[n++] = (shadow_use){&p->acts[i - 2], SHADOW_READ};
+        uses[n++] = (shadow_use){&p->weights[i - 2], SHADOW_READ};
+    }
+    if (twist.kind == LITTLE_OTHER_BLOCKS && i + 2 < p->options.n_layers) {
+        uses[n++] = (shadow_use){&p->weights[i + 2], SHADOW_READ};
     }
     little_exec(p, "update", p->options.update_stream, uses, n);
     if (!is_early && !is_here(twist, LITTLE_LATE_FREE, i)) {

@@ -44,6 +44,7 @@ typedef enum little_twist_kind {
     LITTLE_EXTRA_WORK,   /* the layer's forward pass is followed by a look at its result: a step that logs */
     LITTLE_OTHER_USES,   /* the layer's forward pass does without its weight */
     LITTLE_OTHER_BLOCK,  /* the layer's update uses the activation two layers below too, absent or not */
+    LITTLE_OTHER_BLOCKS, /* so do the updates of all layers, and the weights two layers below and above */
     LITTLE_KEPT_USE,     /* the layer's forward pass uses `kept` too */
     LITTLE_OTHER_STREAM, /* the layer's forward pass is stream 1's */
     LITTLE_OTHER_CHANGE, /* the same, and it changes what it is to read */
