@@ -1,5 +1,6 @@
-/* malloc and free of a program: while a stream is captured, and once neap has stepped aside. The device is the simulated
- * one; the driver is a double that says what it was asked, and fails on demand. */
+/* malloc and free of a program: while a stream is captured, once neap has stepped aside, and where it is a question. The
+ * device is the simulated one; the driver is a double that says what it was asked, and fails on demand. */
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,13 @@
 #include "hook/core.h"
 #include "hook_parts/capture.h"
 #include "testing.h"
+
+/* What stands in front of the runtime's functions: it looks for them where the test says. */
+static void *find_double(void *handle, const char *name);
+
+#define dlsym find_double
+#include "hook/runtime.c" /* NOLINT(bugprone-suspicious-include): there is no other way between it and the loader */
+#undef dlsym
 
 enum { PAGE = 4096, ERROR_MEMORY = 2 };
 
@@ -24,6 +32,21 @@ np_hook_device *np_hook_device_get(int ordinal)
 {
     ASSERT_EQ(ordinal, 0);
     return np_the_hook.aside ? NULL : &device;
+}
+
+bool np_hook_is_on(void)
+{
+    return true;
+}
+
+bool np_hook_is_over(void)
+{
+    return false;
+}
+
+int np_hook_only_device(void)
+{
+    return 0;
 }
 
 void np_hook_step_aside(const char *why)
@@ -79,8 +102,10 @@ typedef struct driver_double {
     uint32_t n_pops;
     np_cu_result push; /* what the calls return */
     np_cu_result sync;
-    uint64_t live;   /* bytes of blocks when work was waited for */
-    void *capturing; /* NULL: no stream is */
+    np_cu_result info;
+    uint64_t free_bytes; /* of the device */
+    uint64_t live;       /* bytes of blocks when work was waited for */
+    void *capturing;     /* NULL: no stream is */
 } driver_double;
 
 static driver_double driver;
@@ -113,6 +138,43 @@ static np_cu_result is_capturing(np_cu_stream stream, np_cu_capture_status *stat
     return NP_CU_SUCCESS;
 }
 
+static np_cu_result memory_info(size_t *free_bytes, size_t *total_bytes)
+{
+    ASSERT_EQ(driver.n_pushes, driver.n_pops + 1);
+    if (driver.info == NP_CU_SUCCESS) {
+        *free_bytes = driver.free_bytes;
+        *total_bytes = 2 * driver.free_bytes;
+    }
+    return driver.info;
+}
+
+static int runtime_info(size_t *free_bytes, size_t *total_bytes)
+{
+    *free_bytes = driver.free_bytes;
+    *total_bytes = 2 * driver.free_bytes;
+    return 0;
+}
+
+static int runtime_get_device(int *ordinal)
+{
+    *ordinal = 0;
+    return 0;
+}
+
+static void *find_double(void *handle, const char *name)
+{
+    info_function *info = runtime_info;
+    get_device_function *get_device = runtime_get_device;
+    void *found = NULL;
+    ASSERT_TRUE(handle == RTLD_NEXT);
+    if (strcmp(name, "cudaMemGetInfo") == 0) {
+        memcpy(&found, &info, sizeof found);
+    } else if (strcmp(name, "cudaGetDevice") == 0) {
+        memcpy(&found, &get_device, sizeof found);
+    }
+    return found;
+}
+
 /* ---- the scene ---- */
 
 static np_device *raw;
@@ -127,6 +189,7 @@ static void open_scene(const char *name, uint64_t limit)
     np_the_hook.driver.context_push = push;
     np_the_hook.driver.context_pop = pop;
     np_the_hook.driver.context_sync = sync_all;
+    np_the_hook.driver.memory_info = memory_info;
     np_the_hook.driver.stream_is_capturing = is_capturing;
     np_the_hook.devices[0] = &device;
     device.context = (void *)0x77;
@@ -387,13 +450,231 @@ static void test_aside_keeps(void **state)
     }
 }
 
+/* ---- questions ---- */
+
+enum { FREE_BYTES = 3 * 1024 * 1024 + 12345 };
+
+/* So much is free, and the program was told so. */
+static void tell_free(uint64_t bytes)
+{
+    size_t free_bytes = 0;
+    size_t total = 0;
+    driver.free_bytes = bytes;
+    ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total), 0);
+}
+
+static uint32_t n_held(void)
+{
+    return device.manager->pages.n_held;
+}
+
+/* Nothing is taken for it, and nothing is left of it. */
+static void ask(uint64_t bytes)
+{
+    uint32_t before = n_held();
+    size_t n_spares = device.manager->spares.n;
+    uint64_t caching_bytes = device.caching_bytes;
+    void *address = make(bytes, STREAM);
+    ASSERT_EQ(n_held(), before);
+    ASSERT_FALSE(device.manager->is_deferring); /* others are as they were */
+    ASSERT_EQ(block_of(address)->view.n_missing, (bytes + PAGE - 1) / PAGE);
+    ASSERT_EQ(device.caching_bytes, caching_bytes);
+    ASSERT_TRUE(np_hook_free(address, STREAM));
+    ASSERT_EQ(n_held(), before);
+    ASSERT_EQ(device.manager->spares.n, n_spares);
+    ASSERT_TRUE(device.has_baseline && np_caching_is_valid(&device.caching));
+}
+
+/* A request for all that is free, or a half of it, a quarter, ..., as long as it is more than what is held. */
+static void test_question(void **state)
+{
+    uint64_t part = FREE_BYTES;
+    void *address;
+    uint32_t before;
+    uint64_t caching_bytes;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    device.has_baseline = true;
+    (void)make(12 * PAGE, STREAM);
+    ASSERT_EQ(n_held(), 12);
+    caching_bytes = device.caching_bytes;
+    ASSERT_GT(caching_bytes, 0);
+    tell_free(FREE_BYTES);
+    for (; part > 12 * PAGE; part /= 2) {
+        ask(part);
+    }
+    ASSERT_LT(2 * part + 1, 32 * PAGE); /* some were no more than what others ask for */
+    ASSERT_EQ(device.caching_bytes, caching_bytes);
+    before = n_held();
+    address = make(2 * part - PAGE, STREAM); /* as this one, which is not a question, */
+    ASSERT_GT(n_held(), before);
+    ASSERT_TRUE(np_block_is_here(block_of(address)));
+    before = n_held();
+    address = make(part, STREAM); /* and this, of which there is enough: it was held before */
+    ASSERT_TRUE(np_block_is_here(block_of(address)));
+    ASSERT_GT(n_held(), before);
+    close_scene();
+}
+
+/* A large part of the device may be one too, whatever the program was told. */
+static void test_much(void **state)
+{
+    void *address;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    device.has_baseline = true;
+    driver.free_bytes = FREE_BYTES;
+    ask(33 * PAGE);
+    ask(500 * PAGE);
+    address = make(32 * PAGE, STREAM);
+    ASSERT_TRUE(np_block_is_here(block_of(address)));
+    ASSERT_EQ(n_held(), 32);
+    ASSERT_GT(device.caching_bytes, 0);
+    address = make(33 * PAGE, STREAM); /* more than all there was */
+    ASSERT_FALSE(np_block_is_here(block_of(address)));
+    address = make(32 * PAGE, STREAM);
+    ASSERT_TRUE(np_block_is_here(block_of(address)));
+    address = make(33 * PAGE, STREAM); /* not now */
+    ASSERT_TRUE(np_block_is_here(block_of(address)));
+    close_scene();
+}
+
+static void assert_refused(uint64_t bytes)
+{
+    void *address = &driver;
+    uint32_t before = n_held();
+    uint32_t limit_pages = device.manager->limit_pages;
+    uint64_t live = device.manager->stats.live;
+    ASSERT_EQ(np_hook_malloc(0, bytes, STREAM, &address), ERROR_MEMORY);
+    ASSERT_TRUE(address == &driver);
+    ASSERT_EQ(n_held(), before);
+    ASSERT_EQ(device.manager->limit_pages, limit_pages);
+    ASSERT_EQ(device.manager->stats.live, live);
+}
+
+/* The answer is true: no more than the limit, and no more than the device has, together with what is held. */
+static void test_refused(void **state)
+{
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 64 * PAGE);
+    device.has_baseline = true;
+    (void)make(6 * PAGE, STREAM);
+    tell_free(100 * PAGE);
+    assert_refused(100 * PAGE);
+    ask(50 * PAGE);
+    tell_free(64 * PAGE);
+    ask(64 * PAGE);
+    tell_free(65 * PAGE);
+    assert_refused(65 * PAGE);
+    ask(66 * PAGE); /* what is no question may raise it */
+    close_scene();
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    device.has_baseline = true;
+    (void)make(6 * PAGE, STREAM);
+    tell_free(200 * PAGE);
+    driver.free_bytes = 100 * PAGE; /* others have taken some meanwhile */
+    assert_refused(200 * PAGE);
+    assert_refused(106 * PAGE + 1);
+    ask(106 * PAGE);
+    driver.info = NP_CU_UNKNOWN;
+    assert_refused(100 * PAGE);
+    driver.info = NP_CU_SUCCESS;
+    ASSERT_EQ(driver.n_pushes, driver.n_pops);
+    driver.push = NP_CU_UNKNOWN;
+    assert_refused(100 * PAGE);
+    driver.push = NP_CU_SUCCESS;
+    close_scene();
+}
+
+/* Somebody means it: the pages come with the first use, within the limit, and nobody's bytes are lost. */
+static void test_question_is_used(void **state)
+{
+    static char bytes[10 * PAGE];
+    static char found[10 * PAGE];
+    neap_block *other;
+    neap_block *block;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 12 * PAGE);
+    other = block_of(make(6 * PAGE, STREAM));
+    memset(bytes, 0x11, sizeof bytes);
+    ASSERT_OK(neap_write(device.manager, other, 0, bytes, 6 * PAGE));
+    tell_free(10 * PAGE);
+    block = block_of(make(10 * PAGE, STREAM));
+    ASSERT_EQ(n_held(), 6);
+    memset(bytes, 0x22, sizeof bytes);
+    ASSERT_OK(neap_write(device.manager, block, 0, bytes, sizeof bytes));
+    ASSERT_TRUE(np_block_is_here(block));
+    ASSERT_FALSE(np_block_is_here(other));
+    ASSERT_LE(n_held(), 12);
+    ASSERT_OK(neap_read(device.manager, other, 0, found, 6 * PAGE));
+    memset(bytes, 0x11, sizeof bytes);
+    ASSERT_EQ(memcmp(found, bytes, 6 * PAGE), 0);
+    ASSERT_OK(neap_read(device.manager, block, 0, found, sizeof found));
+    memset(bytes, 0x22, sizeof bytes);
+    ASSERT_EQ(memcmp(found, bytes, sizeof bytes), 0);
+    ASSERT_LE(n_held(), 12);
+    ASSERT_TRUE(np_hook_free(block->address, STREAM));
+    close_scene();
+}
+
+/* In a capture it is none: a graph may be about to name the block. */
+static void test_question_captured(void **state)
+{
+    neap_block *block;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    tell_free(FREE_BYTES / 4);
+    begin_capture();
+    block = block_of(make(FREE_BYTES / 4, STREAM));
+    ASSERT_TRUE(block->is_fixed && np_block_is_here(block));
+    end_capture(NULL);
+    close_scene();
+}
+
+/* ---- what is only kept ---- */
+
+static void test_trim(void **state)
+{
+    static char bytes[6 * PAGE];
+    static char found[6 * PAGE];
+    void *address;
+    neap_block *other;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    ASSERT_EQ(cudaMemPoolTrimTo(NULL, 0), 0); /* there is nothing */
+    other = block_of(make(6 * PAGE, STREAM));
+    memset(bytes, 0x33, sizeof bytes);
+    ASSERT_OK(neap_write(device.manager, other, 0, bytes, sizeof bytes));
+    address = make(5 * PAGE, STREAM);
+    ASSERT_TRUE(np_hook_free(address, STREAM));
+    ASSERT_TRUE(np_hook_free(make(9 * PAGE, STREAM), OTHER));
+    ASSERT_EQ(device.manager->spares.n, 2);
+    ASSERT_EQ(np_hook_reserved(&device), 20 * PAGE);
+    ASSERT_EQ(cudaMemPoolTrimTo(NULL, 0), 0);
+    ASSERT_EQ(device.manager->spares.n, 0);
+    ASSERT_EQ(np_hook_reserved(&device), 6 * PAGE);
+    ASSERT_OK(neap_read(device.manager, other, 0, found, sizeof found));
+    ASSERT_EQ(memcmp(found, bytes, sizeof bytes), 0);
+    ASSERT_TRUE(np_block_is_here(block_of(make(5 * PAGE, STREAM))));
+    close_scene();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_captured),         cmocka_unit_test(test_captured_fails),
-        cmocka_unit_test(test_captured_no_room), cmocka_unit_test(test_captured_small),
-        cmocka_unit_test(test_copy_fails),       cmocka_unit_test(test_aside_waits),
+        cmocka_unit_test(test_captured),
+        cmocka_unit_test(test_captured_fails),
+        cmocka_unit_test(test_captured_no_room),
+        cmocka_unit_test(test_captured_small),
+        cmocka_unit_test(test_copy_fails),
+        cmocka_unit_test(test_aside_waits),
         cmocka_unit_test(test_aside_keeps),
+        cmocka_unit_test(test_question),
+        cmocka_unit_test(test_much),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_question_is_used),
+        cmocka_unit_test(test_question_captured),
+        cmocka_unit_test(test_trim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
