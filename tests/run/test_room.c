@@ -1,6 +1,7 @@
 /* test_room.c: which blocks are on the device off the plan: who leaves, who stays, and what it costs. */
 #include <string.h>
 
+#include "device/faulty.h"
 #include "run/manager.h"
 #include "run/shadow.h"
 #include "testing.h"
@@ -33,6 +34,7 @@ static void open_scene(scene *s, const char *name, uint64_t limit_pages)
     *s = (scene){0};
     shadow_report_init(&s->report, true);
     ASSERT_OK(np_device_open(name, NULL, NULL, &s->raw));
+    s->raw = faulty_wrap(s->raw);
     ASSERT_OK(np_manager_open(s->raw, &options, NULL, &s->device));
     s->device->learner.learns_at_once = true;
     shadow_streams_init(&s->streams, s->device, &s->report, 1, 1);
@@ -206,12 +208,189 @@ static void test_slab_within_limit(void **state)
     close_scene(&s);
 }
 
+/* ---- spares ---- */
+
+/* No plan is ever made. */
+static void open_unplanned(scene *s)
+{
+    open_scene(s, "sim:page=4096,memory=16MiB", 0);
+    s->device->plan_not_before_ns = UINT64_MAX;
+}
+
+static void take(scene *s, uint64_t bytes, shadow_block *block)
+{
+    ASSERT_OK(shadow_malloc(&s->streams, bytes, block));
+    use(s, SHADOW_WRITE, block, NULL);
+}
+
+static void give(scene *s, shadow_block *block)
+{
+    use(s, SHADOW_READ, block, NULL);
+    ASSERT_OK(shadow_free(&s->streams, block));
+    ASSERT_TRUE(np_manager_is_valid(s->device));
+}
+
+/* Blocks of ever other sizes: of what was freed no more is kept than twice what was ever in use, and a little. */
+static void test_spares_are_bounded(void **state)
+{
+    scene s;
+    shadow_block old;
+    uint32_t highest = 0;
+    uint32_t sum = 10;
+    (void)state;
+    open_unplanned(&s);
+    take(&s, 10 * PAGE, &old);
+    for (uint32_t n = 10; n < 70; n++) {
+        shadow_block block;
+        take(&s, n * PAGE, &block);
+        sum += n;
+        ASSERT_LE(s.device->pages.n_held, 3 * (10 + n) + 32);
+        give(&s, &block);
+        ASSERT_LE(s.device->pages.n_held, 3 * (10 + n) + 32);
+        highest = s.device->pages.n_held > highest ? s.device->pages.n_held : highest;
+        ASSERT_EQ(s.device->peak_used, 10 + n);
+    }
+    ASSERT_GT(sum, 4 * highest); /* it was needed */
+    ASSERT_GT(highest, 2 * 79);  /* and not too much */
+    use(&s, SHADOW_READ, &old, NULL);
+    close_scene(&s);
+}
+
+/* The latest are kept. */
+static void test_oldest_spares_go(void **state)
+{
+    scene s;
+    uint64_t n_views;
+    (void)state;
+    open_unplanned(&s);
+    for (uint32_t n = 40; n < 80; n++) {
+        shadow_block block;
+        take(&s, n * PAGE, &block);
+        give(&s, &block);
+    }
+    ASSERT_GE(s.device->spares.n, 3);
+    ASSERT_LT(s.device->spares.n, 40);
+    for (size_t i = 0; i < s.device->spares.n; i++) {
+        ASSERT_EQ(s.device->spares.items[i].view.n_pages, 80 - s.device->spares.n + i);
+    }
+    n_views = faulty_n_calls(s.raw, FAULTY_RESERVE);
+    for (uint32_t n = 77; n < 80; n++) {
+        shadow_block block;
+        take(&s, n * PAGE, &block);
+        give(&s, &block);
+    }
+    ASSERT_EQ(faulty_n_calls(s.raw, FAULTY_RESERVE), n_views);
+    close_scene(&s);
+}
+
+/* Each of the sizes once, never more than two at a time, beside a block that stays. */
+static void run_sizes(scene *s, uint64_t odd_bytes)
+{
+    shadow_block blocks[2];
+    for (uint32_t i = 0; i <= 13; i++) {
+        if (i < 13) {
+            take(s, (8 + i) * PAGE + odd_bytes, &blocks[i % 2]);
+        }
+        if (i > 0) {
+            give(s, &blocks[(i - 1) % 2]);
+        }
+    }
+}
+
+/* A program that repeats itself: all sizes it needs are there after its first iteration, though they are more together
+ * than it ever uses at once. */
+static void test_spares_serve_a_loop(void **state)
+{
+    static const uint64_t odd_bytes[] = {0, 300};
+    (void)state;
+    for (size_t i = 0; i < sizeof odd_bytes / sizeof *odd_bytes; i++) {
+        scene s;
+        shadow_block weight;
+        uint64_t n_views = 0;
+        uint32_t n_held = 0;
+        open_unplanned(&s);
+        take(&s, 40 * PAGE, &weight);
+        for (int lap = 0; lap < 8; lap++) {
+            run_sizes(&s, odd_bytes[i]);
+            if (lap == 1) {
+                n_views = faulty_n_calls(s.raw, FAULTY_RESERVE);
+                n_held = s.device->pages.n_held;
+            }
+        }
+        ASSERT_EQ(faulty_n_calls(s.raw, FAULTY_RESERVE), n_views);
+        ASSERT_EQ(s.device->pages.n_held, n_held);
+        ASSERT_GT(n_held, 2 * s.device->peak_used);
+        ASSERT_NE(s.device->state, NEAP_STATE_RUN);
+        use(&s, SHADOW_READ, &weight, NULL);
+        close_scene(&s);
+    }
+}
+
+/* To the page; and work under way is waited for before what it uses goes, as the device sees. */
+static void test_trim_by_hand(void **state)
+{
+    scene s;
+    shadow_block blocks[6];
+    (void)state;
+    open_unplanned(&s);
+    for (int i = 0; i < 6; i++) {
+        take(&s, 10 * PAGE, &blocks[i]);
+    }
+    for (int i = 0; i < 6; i++) {
+        ASSERT_OK(shadow_free(&s.streams, &blocks[i]));
+    }
+    ASSERT_EQ(s.device->spares.n, 6);
+    ASSERT_EQ(s.device->peak_used, 60);
+    np_spares_trim(s.device, 152); /* what is about to be taken is as good as used */
+    ASSERT_EQ(s.device->peak_used, 152);
+    ASSERT_EQ(s.device->spares.n, 6);
+    s.device->peak_used = 60;
+    np_spares_trim(s.device, 0);
+    ASSERT_EQ(s.device->spares.n, 6);
+    s.device->peak_used = 9; /* 3 times 9, and 32, are 59: one goes */
+    np_spares_trim(s.device, 0);
+    ASSERT_EQ(s.device->spares.n, 5);
+    ASSERT_EQ(s.device->pages.n_held, 50);
+    s.device->peak_used = 6; /* 50 are just allowed */
+    np_spares_trim(s.device, 0);
+    ASSERT_EQ(s.device->spares.n, 5);
+    s.device->peak_used = 0;
+    np_spares_trim(s.device, 0);
+    ASSERT_EQ(s.device->spares.n, 3);
+    close_scene(&s);
+}
+
+/* Pages that came later than their view: what they are too many of is known when they are freed. */
+static void test_late_pages_are_not_kept(void **state)
+{
+    scene s;
+    shadow_block weight;
+    shadow_block block;
+    (void)state;
+    open_unplanned(&s);
+    np_beneath_begin(s.device, 0, 0);
+    take(&s, 10 * PAGE, &weight);
+    s.device->is_deferring = true;
+    ASSERT_OK(shadow_malloc(&s.streams, 100 * PAGE, &block));
+    s.device->is_deferring = false;
+    ASSERT_EQ(s.device->pages.n_held, 10);
+    use(&s, SHADOW_WRITE, &block, NULL);
+    ASSERT_EQ(s.device->pages.n_held, 110);
+    give(&s, &block);
+    ASSERT_EQ(s.device->spares.n, 0);
+    ASSERT_EQ(s.device->pages.n_held, 10);
+    use(&s, SHADOW_READ, &weight, NULL);
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_least_recent_leaves), cmocka_unit_test(test_copies_no_more_than_needed),
         cmocka_unit_test(test_limit_is_raised),     cmocka_unit_test(test_device_is_full),
-        cmocka_unit_test(test_slab_within_limit),
+        cmocka_unit_test(test_slab_within_limit),   cmocka_unit_test(test_spares_are_bounded),
+        cmocka_unit_test(test_oldest_spares_go),    cmocka_unit_test(test_spares_serve_a_loop),
+        cmocka_unit_test(test_trim_by_hand),        cmocka_unit_test(test_late_pages_are_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
