@@ -9,10 +9,10 @@
 
 enum { N_PERIODS = 6, N_EXECS = 3, MAX_TEXT = 1 << 12 };
 
-/* By period: when it begins, and how long its execs take. */
+/* In the order of the trace: when `a` begins, and how long the execs take. */
 static const uint64_t begins[N_PERIODS] = {1000, 21000, 40000, 60000, 78500, 100000};
-static const uint64_t recorded[N_PERIODS][N_EXECS] = {{1500, 2500, 3200}, {1400, 2400, 3100}, {1300, 2000, 3300},
-                                                      {1000, 2300, 3400}, {1200, 2200, 3500}, {1100, 2100, 3000}};
+static const uint64_t recorded[N_PERIODS][N_EXECS] = {{1500, 2500, 3000}, {1400, 2400, 3100}, {1300, 2000, 3300},
+                                                      {1000, 2300, 3400}, {1200, 2200, 3500}, {1100, 2100, 3200}};
 
 typedef struct scene {
     neap_trace *trace;
@@ -23,20 +23,22 @@ static void open_scene(scene *s)
 {
     static char text[MAX_TEXT];
     neap_error error;
-    int n = snprintf(text, MAX_TEXT, "neap-trace 1\nlive 1 4096\n");
-    for (unsigned i = 0; i < N_PERIODS; i++) {
+    int n = snprintf(text, MAX_TEXT, "neap-trace 1\nlive 1 4096\nlive 99 1000\nlive 199 500\n");
+    for (unsigned i = 0; i < N_PERIODS; i++) { /* two blocks that live from one to the next */
         const unsigned long long at = begins[i];
         const uint64_t *ns = recorded[i];
-        n += snprintf(text + n, (size_t)(MAX_TEXT - n),
-                      "malloc %u 1000\nexec a %llu %llu w%u\nmalloc %u 500\nexec b %llu %llu r%u w%u\nfree %u\nexec c "
-                      "%llu %llu r%u r1\nfree %u\n",
-                      100 + i, at, (unsigned long long)ns[0], 100 + i, 200 + i, at + 4000, (unsigned long long)ns[1],
-                      100 + i, 200 + i, 200 + i, at + 8000, (unsigned long long)ns[2], 100 + i, 100 + i);
+        n += snprintf(text + n, (size_t)(MAX_TEXT - n), "free %u\nexec a %llu %llu r1\nmalloc %u 1000\n", 99 + i, at,
+                      (unsigned long long)ns[0], 100 + i);
+        n += snprintf(text + n, (size_t)(MAX_TEXT - n), "exec b %llu %llu w%u\nfree %u\nmalloc %u 500\n", at + 4000,
+                      (unsigned long long)ns[1], 100 + i, 199 + i, 200 + i);
+        n += snprintf(text + n, (size_t)(MAX_TEXT - n), "exec c %llu %llu r%u w%u\n", at + 8000,
+                      (unsigned long long)ns[2], 100 + i, 200 + i);
     }
     ASSERT_OK(neap_trace_parse(text, strlen(text), "text", NULL, &error, &s->trace));
     ASSERT_OK(np_period_find(s->trace, &np_memory_default, &s->period));
     ASSERT_EQ(s->period.length, 7);
-    ASSERT_EQ(s->period.run_length, 7 * N_PERIODS);
+    ASSERT_GE(s->period.run_length, 7 * (N_PERIODS - 1));
+    ASSERT_NE(s->period.origin, s->period.begin);
 }
 
 static void close_scene(scene *s)
@@ -45,30 +47,26 @@ static void close_scene(scene *s)
     neap_trace_free(s->trace);
 }
 
-/* The execs of the period at the origin, from `a` on; other periods are as they were recorded. */
+/* The execs of the period at the origin; other periods are as they were recorded. */
 static void assert_durations(const scene *s, uint64_t a, uint64_t b, uint64_t c)
 {
     const uint64_t expected[N_EXECS] = {a, b, c};
-    uint32_t period = 0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->trace->events.n; i++) {
         const neap_event *event = &s->trace->events.items[i];
         if (event->kind == NEAP_EVENT_EXEC) {
             bool is_chosen = i >= s->period.origin && i < s->period.origin + s->period.length;
             uint32_t k = (uint32_t)(neap_trace_exec_name(s->trace, event->subject)[0] - 'a');
-            ASSERT_EQ(event->duration_ns, is_chosen ? expected[k] : recorded[period][k]);
+            ASSERT_EQ(event->duration_ns, is_chosen ? expected[k] : recorded[i / 7][k]);
             n += is_chosen;
-            period += k == N_EXECS - 1;
         }
     }
     ASSERT_EQ(n, N_EXECS);
 }
 
-/* The measured ones are by exec of the period, which may begin anywhere. */
 static void settle(scene *s, const uint64_t *measured, size_t n, double lap_ns, uint64_t a, uint64_t b, uint64_t c)
 {
     open_scene(s);
-    ASSERT_EQ(s->trace->events.items[s->period.origin].kind, NEAP_EVENT_MALLOC);
     np_timing_settle(s->trace, &s->period, measured, n, lap_ns);
     assert_durations(s, a, b, c);
     close_scene(s);
