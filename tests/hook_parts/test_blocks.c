@@ -13,7 +13,7 @@
 static void *find_double(void *handle, const char *name);
 
 #define dlsym find_double
-#include "hook/runtime.c" /* NOLINT(bugprone-suspicious-include): there is no other way between it and the loader */
+#include "hook/runtime.c"
 #undef dlsym
 
 enum { PAGE = 4096, ERROR_MEMORY = 2 };
