@@ -208,7 +208,8 @@ static void ask_again(neap_device *m, np_pattern *pattern, bool is_urgent, const
                          .is_urgent = is_urgent,
                          .lap_ns = pattern->quiet_ns,
                          .timed = &pattern->timed};
-    np_refine_forget(m, pattern); /* it is not the one to be made better */
+    np_refine_forget(m, pattern);
+    pattern->was_refined = true; /* it is not the one to be made better */
     if (pattern->trace && np_beneath_list_doubted(m, pattern, &lives) == NEAP_OK &&
         np_trace_copy(pattern->trace, m->memory, &wish.trace) == NEAP_OK) {
         wish.doubted = lives.items;

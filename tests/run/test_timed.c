@@ -366,13 +366,36 @@ static void test_departures_meanwhile(void **state)
     little_end(&p);
 }
 
+/* Where the first plan is slower than it was planned to be, the one that takes its place is refined, not that. */
+static void test_second_is_refined(void **state)
+{
+    static little_program p;
+    little_options options = {.name = "sim:page=4KiB,memory=64MiB,link=500MB/s",
+                              .device = {.limit = (uint64_t)52 * LITTLE_PAGE, .refinements = 3},
+                              .exec_ns = 30000};
+    (void)state;
+    little_open(&p, &options);
+    np_beneath_begin(p.device, 0, 0);
+    little_begin(&p);
+    (void)little_run_until_plan(&p, 20);
+    run_until(&p, "a plan for", 2);
+    run_until(&p, "refined in 3 trials", 1);
+    ASSERT_TRUE(p.device->refine.measured == NULL || p.device->refine.measured == p.device->pattern);
+    little_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_states),          cmocka_unit_test(test_not_over),
-        cmocka_unit_test(test_shortest),        cmocka_unit_test(test_price_is_paid),
-        cmocka_unit_test(test_break),           cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_plan_with_times), cmocka_unit_test(test_departures_meanwhile),
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_not_over),
+        cmocka_unit_test(test_shortest),
+        cmocka_unit_test(test_price_is_paid),
+        cmocka_unit_test(test_break),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_plan_with_times),
+        cmocka_unit_test(test_departures_meanwhile),
+        cmocka_unit_test(test_second_is_refined),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
