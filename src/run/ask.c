@@ -227,6 +227,9 @@ static void note_failure(neap_device *m, const np_lesson *lesson, neap_status st
     m->n_failed_plans++;
     m->plan_not_before_ns = np_clock_ns() + (FIRST_PAUSE_NS << (m->n_failed_plans < 7 ? m->n_failed_plans : 7));
     if (lesson->is_replan) {
+        for (size_t i = 0; i < m->patterns.n; i++) {
+            m->patterns.items[i]->is_outdated = false;
+        }
         np_log(m, NEAP_LOG_INFO, "no better plan within the limit: the one there is stays");
         return;
     }

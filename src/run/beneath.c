@@ -209,7 +209,6 @@ static void ask_again(neap_device *m, np_pattern *pattern, bool is_urgent, const
                          .lap_ns = pattern->quiet_ns,
                          .timed = &pattern->timed};
     np_refine_forget(m, pattern);
-    pattern->was_refined = true; /* it is not the one to be made better */
     if (pattern->trace && np_beneath_list_doubted(m, pattern, &lives) == NEAP_OK &&
         np_trace_copy(pattern->trace, m->memory, &wish.trace) == NEAP_OK) {
         wish.doubted = lives.items;
@@ -218,7 +217,7 @@ static void ask_again(neap_device *m, np_pattern *pattern, bool is_urgent, const
         wish.n_doubts = pattern->doubts.n;
         np_log(m, NEAP_LOG_INFO, "%s: a plan with %zu more uses is made, and %zu blocks that stay", why,
                pattern->doubts.n, lives.n);
-        (void)np_ask_for_plan(m, &wish);
+        pattern->is_outdated = np_ask_for_plan(m, &wish);
     }
     np_array_free(m->memory, &lives);
 }

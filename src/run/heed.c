@@ -2,8 +2,12 @@
  *
  * Where work uses a block that is away, the plan is left, and made anew with that use in it. Such uses seldom come alone:
  * words that stand among a kernel's parameters by chance do so in every layer. So the whole of the iteration is looked at
- * when it is over, on the plan or off it, and all uses in it that the plan does not know go into the next. */
+ * when it is over, on the plan or off it, and all uses in it that the plan does not know go into the next: also those of
+ * blocks that were there, since the next plan has others away. But only as long as these are few: words that are others in
+ * every iteration would leave nothing to be swapped. Then only what was away counts. */
 #include "run/manager.h"
+
+enum { FEW_PART = 16 }; /* of the planned uses */
 
 static const np_program_event *planned_event(const np_pattern *pattern, size_t i)
 {
@@ -54,6 +58,7 @@ typedef struct heeding {
     const neap_trace *trace;
     uint32_t *life_of; /* by block of the trace */
     uint32_t *n_away;  /* by life: parts of it */
+    bool takes_all;    /* of what is there, too */
 } heeding;
 
 static void begin_swaps(heeding *h)
@@ -85,14 +90,16 @@ static void heed_exec(heeding *h, size_t i)
     const np_program_event *planned = planned_event(h->pattern, i);
     for (uint32_t k = 0; k < event->n_accesses; k++) {
         uint32_t life = h->life_of[h->trace->accesses.items[event->first_access + k].block];
-        if (life != NP_NO_LIFE && h->n_away[life] > 0 && !is_known_use(h->pattern, planned, life)) {
-            np_beneath_doubt_life(h->m, h->pattern, life, planned->subject);
+        if (life != NP_NO_LIFE && (h->takes_all || h->n_away[life] > 0) && !is_known_use(h->pattern, planned, life)) {
+            np_doubt doubt = {.life = life, .exec = planned->subject};
+            h->pattern->has_doubts |= np_array_push(h->m->memory, &h->pattern->doubts, doubt) == NEAP_OK;
         }
     }
 }
 
 static void heed_events(heeding *h)
 {
+    h->takes_all = h->pattern->doubts.n < h->pattern->program.uses.n / FEW_PART;
     find_lives(h->pattern, h->trace, h->life_of);
     begin_swaps(h);
     for (size_t i = 0; i < h->trace->events.n; i++) {

@@ -52,6 +52,7 @@ typedef struct np_pattern {
     uint32_t n_refused;   /* starts at which it could not be entered, since the last time it was */
 
     bool was_refined;  /* or is one that refining has made */
+    bool is_outdated;  /* another was asked for, to take its place: this one is not to be made better */
     neap_trace *trace; /* NULL, or what it was planned from, kept for refinement */
     bool is_disturbed; /* its times were */
 

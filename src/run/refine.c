@@ -71,8 +71,9 @@ void np_refine_free(neap_device *m)
 
 static bool is_worthwhile(const neap_device *m, const np_pattern *pattern)
 {
-    return pattern->trace && !pattern->was_refined && pattern->program.swaps.n > 0 && m->options.refinements > 0 &&
-           pattern->laps_ns.n >= LAPS_MEASURED && (!m->is_beneath || pattern->quiet_ns > 0);
+    return pattern->trace && !pattern->was_refined && !pattern->is_outdated && pattern->program.swaps.n > 0 &&
+           m->options.refinements > 0 && pattern->laps_ns.n >= LAPS_MEASURED &&
+           (!m->is_beneath || pattern->quiet_ns > 0);
 }
 
 /* The pattern keeps its own copy: it may have to be planned anew. */
