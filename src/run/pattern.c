@@ -209,7 +209,6 @@ static int compare_doubles(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* The mean of the middle half: laps may take turns in being longer and shorter, and some are disturbed by others. */
 /* The last ones, in order; how many. */
 static size_t sort_laps(const np_pattern *pattern, double sorted[64])
 {
@@ -221,6 +220,7 @@ static size_t sort_laps(const np_pattern *pattern, double sorted[64])
     return n;
 }
 
+/* The mean of the middle half: laps may take turns in being longer and shorter, and some are disturbed by others. */
 double np_pattern_lap_ns(const np_pattern *pattern)
 {
     double sorted[64];

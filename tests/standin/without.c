@@ -2,6 +2,8 @@
  * missing is said by the build: -DcuMemUnmap=cuMemUnmap_missing. */
 #include "device/cuda_driver.h"
 
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* gcc does not mind those that a macro names, clang does */
+
 #define STUB(need, field, symbol, parameters) \
     np_cu_result symbol parameters            \
     {                                         \
