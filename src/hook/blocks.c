@@ -7,8 +7,6 @@
 
 enum { NO_ERROR = 0, ERROR_MEMORY = 2 }; /* cudaSuccess, cudaErrorMemoryAllocation */
 
-enum { MUCH_PART = 32 }; /* of the device */
-
 /* What PyTorch's own allocator would hold. Without host memory for the model it is simply not known. */
 static void baseline_take(np_hook_device *device, uint64_t bytes, np_hook_entry *entry)
 {
@@ -49,23 +47,15 @@ static uint64_t free_bytes_of(np_hook_device *device)
 }
 
 /* PyTorch asks how much there is, before it tries convolutions, by a request for all that it was told is free, or for a
- * half of it, a quarter, and gives it back at once. */
+ * half of it, a quarter, and gives it back at once. The pages of such a block come with the first work that uses it, if
+ * there ever is any. What is no more than all there is so far is served like any other: it might well be a tensor. */
 static bool is_question(const np_hook_device *device, uint64_t bytes)
 {
     uint64_t told = device->told_free;
     while (told > bytes) {
         told /= 2;
     }
-    return told == bytes && bytes > 0;
-}
-
-/* Much, and more than all there is so far, may be a question too. Its pages come with the first work that uses it, if there
- * ever is any. */
-static bool is_deferred(const np_hook_device *device, uint64_t bytes)
-{
-    const np_device *d = device->manager->device;
-    return device->n_captures == 0 && bytes > np_hook_reserved(device) &&
-           (is_question(device, bytes) || bytes > d->n_pages * d->page_bytes / MUCH_PART);
+    return told == bytes && bytes > np_hook_reserved(device) && device->n_captures == 0;
 }
 
 /* What others were promised and have not used. Under a limit they make room for each other. */
@@ -80,22 +70,21 @@ static uint64_t promised_bytes(const neap_device *m)
 
 /* The answer must be true: the device has them, and the limit allows them. A block that is larger than the limit raises it,
  * but not a question. */
-static bool is_too_much(np_hook_device *device, uint64_t bytes, bool is_late)
+static bool is_too_much(np_hook_device *device, uint64_t bytes)
 {
     const neap_device *m = device->manager;
     uint64_t limit = m->limit_pages == UINT32_MAX ? UINT64_MAX : m->limit_pages * m->device->page_bytes;
-    return (bytes > limit && is_question(device, bytes)) ||
-           (is_late && bytes + promised_bytes(m) > free_bytes_of(device) + np_hook_reserved(device));
+    return bytes > limit || bytes + promised_bytes(m) > free_bytes_of(device) + np_hook_reserved(device);
 }
 
 static neap_status take_block(np_hook_device *device, uint64_t bytes, void **address)
 {
     neap_device *m = device->manager;
     np_hook_entry entry = {0};
-    bool is_late = is_deferred(device, bytes);
-    neap_status status = is_too_much(device, bytes, is_late) ? NEAP_DEVICE_FULL : NEAP_OK;
+    bool is_asking = is_question(device, bytes);
+    neap_status status = is_asking && is_too_much(device, bytes) ? NEAP_DEVICE_FULL : NEAP_OK;
     if (status == NEAP_OK) {
-        m->is_deferring = is_late;
+        m->is_deferring = is_asking;
         status = np_malloc_locked(m, bytes, &entry.block);
         m->is_deferring = false;
     }
@@ -110,7 +99,7 @@ static neap_status take_block(np_hook_device *device, uint64_t bytes, void **add
     }
     entry.begin = entry.block->address;
     entry.end = entry.begin + bytes;
-    if (!is_late) {
+    if (!is_asking) {
         baseline_take(device, bytes, &entry);
     }
     if (!entry.block->pattern) {

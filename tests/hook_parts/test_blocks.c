@@ -516,29 +516,6 @@ static void test_question(void **state)
     close_scene();
 }
 
-/* A large part of the device may be one too, whatever the program was told. */
-static void test_much(void **state)
-{
-    void *address;
-    (void)state;
-    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
-    device.has_baseline = true;
-    driver.free_bytes = FREE_BYTES;
-    ask(33 * PAGE);
-    ask(500 * PAGE);
-    address = make(32 * PAGE, STREAM);
-    ASSERT_TRUE(np_block_is_here(block_of(address)));
-    ASSERT_EQ(n_held(), 32);
-    ASSERT_GT(device.caching_bytes, 0);
-    address = make(33 * PAGE, STREAM); /* more than all there was */
-    ASSERT_FALSE(np_block_is_here(block_of(address)));
-    address = make(32 * PAGE, STREAM);
-    ASSERT_TRUE(np_block_is_here(block_of(address)));
-    address = make(33 * PAGE, STREAM); /* not now */
-    ASSERT_TRUE(np_block_is_here(block_of(address)));
-    close_scene();
-}
-
 static void assert_refused(uint64_t bytes)
 {
     void *address = &driver;
@@ -566,7 +543,8 @@ static void test_refused(void **state)
     ask(64 * PAGE);
     tell_free(65 * PAGE);
     assert_refused(65 * PAGE);
-    ask(66 * PAGE); /* what is no question may raise it */
+    (void)make(66 * PAGE, STREAM); /* what is no question may raise it */
+    ASSERT_GE(device.manager->limit_pages, 66);
     close_scene();
     open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
     device.has_baseline = true;
@@ -574,8 +552,14 @@ static void test_refused(void **state)
     tell_free(200 * PAGE);
     driver.free_bytes = 100 * PAGE; /* others have taken some meanwhile */
     assert_refused(200 * PAGE);
-    assert_refused(106 * PAGE + 1);
-    ask(106 * PAGE);
+    ask(100 * PAGE);
+    driver.free_bytes = 94 * PAGE;
+    ask(100 * PAGE);
+    driver.free_bytes = 94 * PAGE - 1;
+    assert_refused(100 * PAGE);
+    driver.free_bytes = 100 * PAGE;
+    (void)make(100 * PAGE, STREAM); /* it was promised */
+    assert_refused(50 * PAGE);
     driver.info = NP_CU_UNKNOWN;
     assert_refused(100 * PAGE);
     driver.info = NP_CU_SUCCESS;
@@ -662,19 +646,12 @@ static void test_trim(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_captured),
-        cmocka_unit_test(test_captured_fails),
-        cmocka_unit_test(test_captured_no_room),
-        cmocka_unit_test(test_captured_small),
-        cmocka_unit_test(test_copy_fails),
-        cmocka_unit_test(test_aside_waits),
-        cmocka_unit_test(test_aside_keeps),
-        cmocka_unit_test(test_question),
-        cmocka_unit_test(test_much),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_question_is_used),
-        cmocka_unit_test(test_question_captured),
-        cmocka_unit_test(test_trim),
+        cmocka_unit_test(test_captured),          cmocka_unit_test(test_captured_fails),
+        cmocka_unit_test(test_captured_no_room),  cmocka_unit_test(test_captured_small),
+        cmocka_unit_test(test_copy_fails),        cmocka_unit_test(test_aside_waits),
+        cmocka_unit_test(test_aside_keeps),       cmocka_unit_test(test_question),
+        cmocka_unit_test(test_refused),           cmocka_unit_test(test_question_is_used),
+        cmocka_unit_test(test_question_captured), cmocka_unit_test(test_trim),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
