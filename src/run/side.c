@@ -4,8 +4,8 @@
 
 enum { UNIT = 512 };
 
-#define ADDRESS_BYTES ((uint64_t)64 << 30) /* of the range: there is no more, on devices of any size */
-#define SLAB_BYTES ((uint64_t)2 << 20)     /* at the least */
+#define MOST_BYTES ((uint64_t)64 << 30) /* of the range, on devices of any size */
+#define SLAB_BYTES ((uint64_t)2 << 20)  /* at the least */
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
@@ -18,12 +18,14 @@ static neap_status begin(neap_device *m)
     np_side *side = &m->side;
     uint64_t page = m->device->page_bytes;
     uint64_t least = 2 * round_up(m->options.min_block, UNIT);
+    uint64_t bytes = m->device->n_pages * page;
     neap_status status;
     side->slab_bytes = round_up(least > SLAB_BYTES ? least : SLAB_BYTES, page);
     if (page < SLAB_BYTES) { /* small pages, small slabs */
         side->slab_bytes = round_up(least, page);
     }
-    status = np_view_make(&m->pages, (uint32_t)(ADDRESS_BYTES / page), &side->view);
+    bytes = round_up(bytes < MOST_BYTES ? bytes : MOST_BYTES, side->slab_bytes);
+    status = np_view_make(&m->pages, (uint32_t)(bytes / page), &side->view);
     for (np_stream s = 0; s < NP_SIDE_HEAPS && status == NEAP_OK; s++) {
         np_heap_init(&side->heaps[s].heap, m->memory);
     }
@@ -59,7 +61,7 @@ static neap_status grow(neap_device *m, np_stream stream)
     if (status == NEAP_OK) {
         status = np_array_reserve(m->memory, &own->slabs, own->slabs.n + 1);
     }
-    if (status != NEAP_OK || (side->slabs.n + 1) * side->slab_bytes > ADDRESS_BYTES) {
+    if (status != NEAP_OK || (side->slabs.n + 1) * side->slab_bytes > side->view.n_pages * m->device->page_bytes) {
         return status == NEAP_OK ? NEAP_DEVICE_FULL : status;
     }
     slab.block_at = np_memory_alloc(m->memory, n_units, sizeof *slab.block_at);

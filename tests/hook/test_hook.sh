@@ -120,14 +120,14 @@ failing() { # failing N OPTION...
 # ---- the cases ----
 
 # Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
-usual='- 60% 4194304'
+usual='- 4194304'
 few='60%'
 long=24 late=15
-[ -n "$runtime" ] && usual=4194304 few=4194304 long=20 # slow, and without it all was compared already
+[ -n "$runtime" ] && usual=4194304 few=4194304 long=16 late=12 # slow, and without it all was compared already
 [ -n "${NEAP_SOAK:-}" ] && long=40 late=30
 
 all_cases() {
-    each "$usual 90% 1000000" --iterations=$long
+    each "$usual 60% 90% 1000000" --iterations=$long
     each "$usual" --iterations=$long --evaluate=9
     each "$usual" --iterations=$long --alternate
     each "$few" --iterations=15 --grow

@@ -67,7 +67,7 @@ static void run_faulty(uint64_t first, uint64_t n)
 
 static uint64_t usual_n(void)
 {
-    return TEST_RACES ? test_rounds(20, 100) : TEST_SANITIZED ? test_rounds(60, 100) : test_rounds(200, 400);
+    return TEST_RACES ? test_rounds(20, 100) : TEST_SANITIZED ? test_rounds(40, 100) : test_rounds(150, 400);
 }
 
 static void test_device(void **state)

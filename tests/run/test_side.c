@@ -378,7 +378,7 @@ static void random_free(program *p)
 
 static void test_random(void **state)
 {
-    int n_rounds = (int)(TEST_SANITIZED ? test_rounds(250, 1000) : test_rounds(4000, 12000));
+    int n_rounds = (int)(TEST_SANITIZED ? test_rounds(100, 1000) : test_rounds(2000, 12000));
     (void)state;
     for (uint64_t seed = 1; seed <= 4; seed++) {
         static program p;
