@@ -1,6 +1,7 @@
 /* core.c: the process and its devices as the hook knows them; stepping aside. */
 #include "hook/core.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 #include "device/cuda.h"
 #include "device/kinds.h"
 #include "hook/report.h"
+#include "hook/sink.h"
 #include "hook/watch.h"
 
 np_hook np_the_hook;
@@ -74,27 +76,33 @@ bool np_hook_is_over(void)
     return atomic_load(&is_over);
 }
 
-static neap_status add_fact(neap_trace *trace, const char *key, const char *format, ...)
+/* With two decimals and a point: the program's locale may have a comma. */
+static void put_number(np_hook_sink *sink, const char *before, double value)
 {
-    char text[96];
-    va_list list;
-    va_start(list, format);
-    int n = vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    return np_trace_add_meta(trace, key, strlen(key), text, (size_t)n);
+    uint64_t hundredths = value > 0 && value < 1e12 ? (uint64_t)(value * 100 + 0.5) : 0;
+    np_hook_sink_put(sink, "%s%" PRIu64 ".%02" PRIu64, before, hundredths / 100, hundredths % 100);
 }
 
-/* How fast the link of this machine is, for whoever plans on the trace. */
-static neap_status add_link(np_device *device, neap_trace *trace)
+/* How fast the link of this machine is, for whoever plans on the trace. Where that is not known the trace is as good. */
+static void add_link(np_device *device, neap_trace *trace)
 {
+    char speeds[96];
+    char latency[32];
+    np_hook_sink sink = np_hook_sink_begin(speeds, sizeof speeds);
     neap_link link;
-    neap_status status;
     if (device->api->link(device, &link) != NEAP_OK) {
-        return NEAP_OK; /* it is not known, then */
+        return;
     }
-    status = link.both_gbs > 0 ? add_fact(trace, "link", "%.2f/%.2f/%.2fGB/s", link.out_gbs, link.in_gbs, link.both_gbs)
-                               : add_fact(trace, "link", "%.2f/%.2fGB/s", link.out_gbs, link.in_gbs);
-    return status == NEAP_OK ? add_fact(trace, "link_latency_us", "%.2f", link.latency_us) : status;
+    put_number(&sink, "", link.out_gbs);
+    put_number(&sink, "/", link.in_gbs);
+    if (link.both_gbs > 0) {
+        put_number(&sink, "/", link.both_gbs);
+    }
+    np_hook_sink_put(&sink, "GB/s");
+    (void)np_trace_add_meta(trace, "link", strlen("link"), speeds, strlen(speeds));
+    sink = np_hook_sink_begin(latency, sizeof latency);
+    put_number(&sink, "", link.latency_us);
+    (void)np_trace_add_meta(trace, "link_latency_us", strlen("link_latency_us"), latency, strlen(latency));
 }
 
 static void keep_trace(np_hook_device *device)
@@ -104,9 +112,7 @@ static void keep_trace(np_hook_device *device)
     neap_trace *trace = NULL;
     neap_status status = neap_device_trace(device->manager, NULL, &error, &trace);
     if (status == NEAP_OK) {
-        status = add_link(device->manager->device, trace);
-    }
-    if (status == NEAP_OK) {
+        add_link(device->manager->device, trace);
         status = neap_trace_write(trace, path, &error);
         neap_trace_free(trace);
     }

@@ -208,7 +208,8 @@ neap_block *np_hook_block_at(const np_hook_device *device, const void *address);
 
 /* ---- sight.c ---- */
 /* May the launch begin before the work in front of it has ended, and touch what was freed since by then? */
-bool np_hook_is_early(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data, np_stream lane);
+bool np_hook_is_early(const np_hook_device *device, const np_hook_call *call, const np_cupti_data *data,
+                      np_stream lane);
 void *np_hook_stream_of(const np_hook_call *call, const np_cupti_data *data); /* the legacy one where it names none */
 void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data);
 void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data);

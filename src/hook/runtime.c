@@ -234,7 +234,7 @@ int cudaMemPoolTrimTo(void *pool, size_t bytes)
     if (device) {
         np_hook_is_inside = true;
         (void)pthread_mutex_lock(&device->manager->lock);
-        if (device->manager->spares.n > 0 && np_drain(device->manager) == NEAP_OK) {
+        if (device->manager->spares.n > 0 && device->n_captures == 0 && np_drain(device->manager) == NEAP_OK) {
             np_spares_dissolve(device->manager);
         }
         (void)pthread_mutex_unlock(&device->manager->lock);

@@ -43,13 +43,9 @@ static bool is_overlapping(const np_cupti_data *data)
 }
 
 /* Bytes that were freed may be another block's by now, which the kernel writes to while the one in front of it still reads. */
-bool np_hook_is_early(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data, np_stream lane)
+bool np_hook_is_early(const np_hook_device *device, const np_hook_call *call, const np_cupti_data *data, np_stream lane)
 {
-    if (call->kind == NP_CALL_LAUNCH_EX && is_overlapping(data)) {
-        return device->n_parted[lane] != device->n_frees;
-    }
-    device->n_parted[lane] = device->n_frees;
-    return false;
+    return call->kind == NP_CALL_LAUNCH_EX && device->n_parted[lane] != device->n_frees && is_overlapping(data);
 }
 
 /* An event between the two: the first is done, and what it wrote is seen, before the second begins. */
@@ -57,7 +53,6 @@ static void part(np_hook_device *device, np_stream lane)
 {
     np_device *d = device->manager->device;
     (void)d->api->is_done(d, lane, d->api->mark(d, lane));
-    device->n_parted[lane] = device->n_frees;
 }
 
 /* Nothing may be under way that would not be known: all of it is waited for, and then anything may be touched. */
@@ -243,6 +238,10 @@ static void *result_at(const np_cupti_data *data, uint8_t offset)
 void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data)
 {
     neap_device *m = device->manager;
+    if ((device->quick || device->is_given) &&
+        has_succeeded(data)) { /* it began, or will, after all before those frees */
+        device->n_parted[device->quick ? device->quick->lane : device->work.stream] = device->n_frees;
+    }
     if (device->quick) {
         np_hook_quick_end(device);
         return;

@@ -221,15 +221,21 @@ static np_pattern *find_no_worse(const neap_device *m, const np_pattern *pattern
     return NULL;
 }
 
+/* Nothing comes to take their place. */
+static void none_is_outdated(neap_device *m)
+{
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        m->patterns.items[i]->is_outdated = false;
+    }
+}
+
 /* A share of the peak load is a limit as soon as the peak is known, with a plan or without. */
 static void note_failure(neap_device *m, const np_lesson *lesson, neap_status status)
 {
     m->n_failed_plans++;
     m->plan_not_before_ns = np_clock_ns() + (FIRST_PAUSE_NS << (m->n_failed_plans < 7 ? m->n_failed_plans : 7));
     if (lesson->is_replan) {
-        for (size_t i = 0; i < m->patterns.n; i++) {
-            m->patterns.items[i]->is_outdated = false;
-        }
+        none_is_outdated(m);
         np_log(m, NEAP_LOG_INFO, "no better plan within the limit: the one there is stays");
         return;
     }
@@ -258,6 +264,7 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
     }
     if (no_worse || !add_pattern(m, pattern)) {
         np_pattern_drop(m, pattern);
+        none_is_outdated(m);
         return;
     }
     pattern->is_quick = pattern->is_provisional = lesson->is_quick;

@@ -29,8 +29,9 @@ static void find_lives(const np_pattern *pattern, const neap_trace *trace, uint3
     }
     for (size_t i = 0; i < trace->events.n; i++) {
         const neap_event *event = &trace->events.items[i];
-        if (event->kind != NEAP_EVENT_EXEC && planned_event(pattern, i)->subject != NP_NO_LIFE) {
-            life_of[event->subject] = planned_event(pattern, i)->subject;
+        const np_program_event *planned = planned_event(pattern, i);
+        if (event->kind != NEAP_EVENT_EXEC && planned->kind == event->kind && planned->subject != NP_NO_LIFE) {
+            life_of[event->subject] = planned->subject;
         }
     }
 }
@@ -90,9 +91,14 @@ static void heed_exec(heeding *h, size_t i)
     const np_program_event *planned = planned_event(h->pattern, i);
     for (uint32_t k = 0; k < event->n_accesses; k++) {
         uint32_t life = h->life_of[h->trace->accesses.items[event->first_access + k].block];
-        if (life != NP_NO_LIFE && (h->takes_all || h->n_away[life] > 0) && !is_known_use(h->pattern, planned, life)) {
-            np_doubt doubt = {.life = life, .exec = planned->subject};
+        np_doubt doubt = {.life = life, .exec = planned->subject};
+        if (life == NP_NO_LIFE || is_known_use(h->pattern, planned, life)) {
+            continue;
+        }
+        if (h->takes_all) {
             h->pattern->has_doubts |= np_array_push(h->m->memory, &h->pattern->doubts, doubt) == NEAP_OK;
+        } else if (h->n_away[life] > 0) {
+            np_beneath_doubt_life(h->m, h->pattern, life, planned->subject);
         }
     }
 }

@@ -238,7 +238,7 @@ void np_recorder_fill_times(np_recorder *recorder)
         np_times times = times_of(recorder, i);
         neap_event *event = &recorder->trace->events.items[recorder->exec_events.items[i]];
         event->start_ns = times.start_ns;
-        event->duration_ns = np_price_paid(times.duration_ns, price_ns);
+        event->duration_ns = times.start_ns > 0 ? np_price_paid(times.duration_ns, price_ns) : times.duration_ns;
     }
 }
 
