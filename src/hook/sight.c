@@ -238,8 +238,8 @@ static void *result_at(const np_cupti_data *data, uint8_t offset)
 void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data)
 {
     neap_device *m = device->manager;
-    if ((device->quick || device->is_given) &&
-        has_succeeded(data)) { /* it began, or will, after all before those frees */
+    /* It has begun, or will, after all that was given before those frees. */
+    if ((device->quick || device->is_given) && has_succeeded(data)) {
         device->n_parted[device->quick ? device->quick->lane : device->work.stream] = device->n_frees;
     }
     if (device->quick) {

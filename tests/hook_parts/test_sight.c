@@ -163,10 +163,12 @@ static void call_before(scene *s, const char *name, const void *parameters, cons
     np_hook_see_before(&s->device, call, per_thread, &data);
 }
 
+static int call_result; /* what the driver says of it */
+
 static void call_after(scene *s, const char *name, const void *parameters)
 {
     bool per_thread;
-    int result = 0;
+    int result = call_result;
     const np_hook_call *call = np_hook_call_find(name, &per_thread);
     np_cupti_data data = {.site = 1, .function_name = name, .parameters = parameters, .result = &result};
     np_hook_see_after(&s->device, call, &data);
@@ -877,6 +879,42 @@ static void test_programmatic(void **state)
     close_scene(&s);
 }
 
+/* Where something was freed since work last began after all before it, there is one too; a launch that failed has begun after
+ * nothing. */
+static void test_early(void **state)
+{
+    scene s;
+    launch l;
+    (void)state;
+    open_scene(&s, 0);
+    make_launch(&l, 0x100);
+    l.words[0] = word_of(make(&s, 2 * PAGE), 0);
+    give(&s, &l, "first");
+    launch_ex(&s, &l, true);
+    ASSERT_EQ(n_asked, 0);
+    s.device.n_frees++;
+    launch_ex(&s, &l, false);
+    ASSERT_EQ(n_asked, 0);
+    launch_ex(&s, &l, true); /* after that one */
+    ASSERT_EQ(n_asked, 0);
+    s.device.n_frees++;
+    launch_ex(&s, &l, true);
+    ASSERT_GT(n_asked, 0);
+    launch_ex(&s, &l, true);
+    ASSERT_EQ(n_asked, 0);
+    s.device.n_frees++;
+    call_result = 1;
+    give(&s, &l, "first");
+    call_result = 0;
+    launch_ex(&s, &l, true);
+    ASSERT_GT(n_asked, 0);
+    s.device.n_frees++;
+    give(&s, &l, "first");
+    launch_ex(&s, &l, true);
+    ASSERT_EQ(n_asked, 0);
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -885,7 +923,7 @@ int main(void)
         cmocka_unit_test(test_others_hold),     cmocka_unit_test(test_captured),    cmocka_unit_test(test_unload),
         cmocka_unit_test(test_blind_start),     cmocka_unit_test(test_made_graphs), cmocka_unit_test(test_programmatic),
         cmocka_unit_test(test_stream_destroy),  cmocka_unit_test(test_copy_fails),  cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_table_of_absent),
+        cmocka_unit_test(test_table_of_absent), cmocka_unit_test(test_early),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
