@@ -42,6 +42,7 @@ def add_held(rows, run, limit=None):
     rows.add("footprint", footprint, "bytes", f"<={int(limit)}" if limit else "", note_of(run))
     rows.add("device_memory", run.device_mib, "MiB", note="nvidia-smi, with the context")
     rows.add("departures", run.stat("n_departures"), note=f"{run.stat('n_iterations', 0)} planned iterations")
+    rows.add("visits", run.stat("n_visits"), note="kernels for which a block that was away came")
 
 
 def pool(rows, runs, times):

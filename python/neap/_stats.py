@@ -49,6 +49,7 @@ class DeviceStats(TypedDict, total=False):
     n_events: int
     n_iterations: int  # served from a plan from begin to end
     n_patterns: int  # that have a plan
+    n_visits: int  # kernels for which a block that was away came, and went again
     n_departures: int  # times that the program left its plan, and why:
     departures_malloc: int  # an allocation that was not planned
     departures_size: int  # an allocation of another size

@@ -181,6 +181,15 @@ static void put_plan(np_hook_sink *sink, const np_hook_facts *facts)
     np_hook_sink_put(sink, "\n");
 }
 
+static void put_visits(np_hook_sink *sink, const np_hook_facts *facts)
+{
+    uint64_t n = facts->stats.n_visits;
+    if (n > 0) {
+        put_label(sink, facts, "visits");
+        np_hook_sink_put(sink, "%" PRIu64 " time%s a block that was away came for one kernel\n", n, n == 1 ? "" : "s");
+    }
+}
+
 static void put_departures(np_hook_sink *sink, const np_hook_facts *facts)
 {
     const neap_stats *stats = &facts->stats;
@@ -226,6 +235,7 @@ size_t np_hook_report_text(const np_hook_facts *facts, char *text, size_t bytes)
     put_swapped(&sink, facts);
     put_overhead(&sink, facts);
     put_plan(&sink, facts);
+    put_visits(&sink, facts);
     put_departures(&sink, facts);
     put_doubts(&sink, facts);
     return sink.length;
@@ -342,6 +352,7 @@ static void put_stats(np_hook_sink *sink, const neap_stats *stats)
     put_uint(sink, "n_iterations", stats->n_iterations);
     put_uint(sink, "n_patterns", stats->n_patterns);
     put_uint(sink, "n_departures", stats->n_departures);
+    put_uint(sink, "n_visits", stats->n_visits);
     for (int i = 0; i < NEAP_N_DEPARTURES; i++) {
         char name[32];
         put_uint(sink, departure_key((neap_departure)i, name, sizeof name), stats->departures[i]);

@@ -18,6 +18,7 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
     m->is_beneath = true;
     m->recorder.has_price = true;
     m->margin = margin;
+    np_visit_begin(m);
     m->has_seams = m->has_seams && overhead <= 0;
     if (m->stats.n_events == 0) { /* those that are there were not made for this */
         while (m->patterns.n > 0) {
@@ -275,6 +276,9 @@ static bool is_underway(const neap_device *m, const np_pattern *pattern)
 void np_beneath_replan(neap_device *m)
 {
     np_pattern *followed = m->state == NEAP_STATE_RUN ? m->pattern : NULL;
+    if (followed) {
+        np_visit_heed(m, followed);
+    }
     if (followed && is_measured(followed) && !atomic_load(&m->learner.is_busy)) {
         if (needs_times(m, followed)) {
             np_timed_want(&followed->timed, followed->program.n_execs, followed->memory);
@@ -289,7 +293,7 @@ void np_beneath_replan(neap_device *m)
         if (pattern->has_doubts && !is_underway(m, pattern) && !atomic_load(&m->learner.is_busy) &&
             np_clock_ns() >= m->plan_not_before_ns) {
             pattern->has_doubts = false;
-            ask_again(m, pattern, true, "blocks were used while they were away");
+            ask_again(m, pattern, pattern != followed, "blocks were used while they were away");
         }
     }
 }

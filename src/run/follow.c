@@ -368,6 +368,22 @@ static neap_status wait_beside(neap_device *m, const np_given *given)
     return status;
 }
 
+/* What is away comes; where it cannot, the next plan is to have it there. */
+static bool visit(neap_device *m, const np_program_event *event, const np_given *given)
+{
+    bool is_possible = np_visit_come(m, event, given);
+    for (size_t i = 0; i < m->visit.parts.n; i++) {
+        uint32_t life = m->pattern->program.swaps.items[m->visit.parts.items[i].swap].life;
+        bool is_first = i == 0 || life != m->pattern->program.swaps.items[m->visit.parts.items[i - 1].swap].life;
+        if (is_first && is_possible) {
+            np_visit_note(m, life, event->subject);
+        } else if (is_first) {
+            np_beneath_doubt_life(m, m->pattern, life, event->subject);
+        }
+    }
+    return is_possible;
+}
+
 neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool *served)
 {
     const np_program_event *event = next_event(m, NEAP_EVENT_EXEC, key);
@@ -388,6 +404,10 @@ neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool 
     }
     if (status == NEAP_OK && given->is_elsewhere) {
         status = np_seen_wait_all(m, given->work->stream);
+    }
+    if (status == NEAP_OK && given->is_visited && !visit(m, event, given)) {
+        np_leave(m, NEAP_DEPARTURE_ABSENT, given->work->name);
+        return NEAP_OK;
     }
     if (status != NEAP_OK) {
         np_leave(m, NEAP_DEPARTURE_FAILED, given->work->name);
@@ -419,6 +439,11 @@ void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)
     for (size_t i = 0; i < given->n_uses; i++) {
         given->uses[i].block->clean.n_writes += given->uses[i].kind != NEAP_ACCESS_READ;
         given->uses[i].block->used_by |= 1u << given->work->stream;
+    }
+    if (given->is_visited && np_visit_go(m, given->work->stream) != NEAP_OK) {
+        m->cursor++;
+        np_leave(m, NEAP_DEPARTURE_FAILED, "a block that was there for one exec");
+        return;
     }
     finish(m, event);
 }

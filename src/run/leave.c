@@ -55,6 +55,7 @@ void np_settle(neap_device *m)
     (void)np_drain(m); /* where the device has failed, there is no work left to wait for */
     np_follow_note_laps(m);
     np_timed_break(&pattern->timed);
+    np_visit_settle(m);
     np_unmap_absent(m, pattern);
     list_blocks(m, pattern);
     np_recount_arena(m);

@@ -25,6 +25,7 @@
 #include "run/refine.h"
 #include "run/side.h"
 #include "run/small.h"
+#include "run/visit.h"
 
 enum { NP_MAX_PATTERNS = 8, NP_MAX_UNKNOWN = 8 };
 
@@ -60,6 +61,7 @@ typedef struct np_given {
     bool is_planned;   /* it is the plan's next exec */
     bool is_late;      /* and uses more than was planned, */
     bool is_elsewhere; /* or is on another stream */
+    bool is_visited;   /* by blocks that are away */
 } np_given;
 
 struct neap_device {
@@ -81,6 +83,7 @@ struct neap_device {
     uint64_t n_late;               /* such uses so far */
     np_array(uint64_t) doubted;    /* numbers of blocks in the recording that must not be swapped */
     np_side side;
+    np_visit visit;
     uint64_t first_plan_ns;     /* when the first plan was entered, by np_clock_ns; 0: none was */
     uint64_t first_plan_events; /* events before that */
     uint64_t first_swap_ns;     /* the same for one with swaps */
@@ -315,6 +318,7 @@ bool np_follow_is_always_here(const neap_device *m, const neap_block *block);
 
 /* ---- seen.c: on the plan, beneath a program ---- */
 bool np_seen_match(neap_device *m, const np_program_event *event, np_given *given, neap_departure *why);
+bool np_seen_is_planned(const np_pattern *pattern, const np_program_event *event, const neap_use *use);
 void np_seen_note(neap_device *m, const np_program_event *event, const np_given *given, uint64_t mark);
 void np_seen_promote(neap_device *m, uint32_t life); /* nobody in particular waits for its late use: all do */
 neap_status np_seen_wait_late(neap_device *m, np_stream stream);
@@ -324,6 +328,25 @@ void np_seen_forget(neap_device *m); /* late uses that are done */
  * stream: frameworks take streams from a pool in turn. What stands for it there: a mark. */
 neap_status np_seen_wait_all(neap_device *m, np_stream stream);
 uint64_t np_seen_bring_back(neap_device *m, np_stream planned, np_stream stream, uint64_t mark);
+
+/* ---- visit.c ---- */
+void np_visit_begin(neap_device *m);
+void np_visit_settle(neap_device *m); /* no work is under way */
+void np_visit_free(neap_device *m);
+
+/* Is what is away of the block little enough? Then the work can be made ready, and be visited. */
+bool np_visit_is_small(const neap_device *m, const neap_block *block);
+
+/* Right before the work is given: all that it uses and is away comes. False: it cannot be, and nothing has changed. */
+bool np_visit_come(neap_device *m, const np_program_event *event, const np_given *given);
+
+/* Right after it, whether the device has taken it or not. On failure the device is broken. */
+neap_status np_visit_go(neap_device *m, np_stream stream);
+
+void np_visit_note(neap_device *m, uint32_t life, uint32_t exec);
+
+/* At the end of a lap: those who come again and again are planned for, more and more seldom. */
+void np_visit_heed(neap_device *m, np_pattern *pattern);
 
 /* ---- start.c ---- */
 

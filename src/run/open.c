@@ -125,6 +125,7 @@ void neap_close(neap_device *device)
     np_array_free(device->memory, &device->touches);
     np_array_free(device->memory, &device->uses);
     np_array_free(device->memory, &device->doubted);
+    np_visit_free(device);
     np_spares_dissolve(device);
     np_seam_close(device);
     np_array_free(device->memory, &device->spares);

@@ -18,6 +18,12 @@ typedef struct np_actor {
     uint32_t next_free;   /* and free */
 } np_actor;
 
+/* A block that came for an exec of the plan while it was away (visit.h). */
+typedef struct np_visitor {
+    np_doubt use;
+    uint32_t n; /* times */
+} np_visitor;
+
 typedef struct np_pattern {
     const neap_memory *memory;
     np_program program;
@@ -37,7 +43,9 @@ typedef struct np_pattern {
     bool *doubted;             /* by life: it was used while it was away */
     np_array(np_doubt) doubts; /* uses that were seen while the block was away */
     bool has_doubts;           /* and no plan without its swaps was asked for yet */
-    char *names;               /* of the execs, each ended by '\0' */
+    np_array(np_visitor) visitors;
+    uint32_t n_come_again; /* of them, more than once */
+    char *names;           /* of the execs, each ended by '\0' */
     size_t names_bytes;
     uint32_t *name_at; /* by exec: into `names` */
     uint64_t hash;     /* of its events */

@@ -2,7 +2,8 @@
  *
  * A use that was planned and not seen costs nothing. One that was not planned may be a chance word among parameters, or
  * true: the block must be there, the work comes after all that were in its bytes before, and whoever takes the block
- * away, or comes into its bytes later, comes after this *late* use. What was away is a departure; the next plan knows. */
+ * away, or comes into its bytes later, comes after this *late* use. What was away comes for it, where it can (visit.h);
+ * otherwise it is a departure, and the next plan knows. */
 #include "run/manager.h"
 
 /* Work and copies come after what used bytes without being planned to, wherever it was given. */
@@ -48,6 +49,12 @@ static bool is_planned_use(const np_program_use *planned, uint32_t n, uint32_t *
     }
     *next = k < n ? k + 1 : *next;
     return k < n && (planned[k].kind != NEAP_ACCESS_READ || use->kind == NEAP_ACCESS_READ);
+}
+
+bool np_seen_is_planned(const np_pattern *pattern, const np_program_event *event, const neap_use *use)
+{
+    uint32_t next = 0;
+    return is_planned_use(&pattern->program.uses.items[event->first_use], event->n_uses, &next, use);
 }
 
 /* Is any part of the block away, or on its way? The swaps of a life stand together. */
@@ -109,20 +116,22 @@ static neap_status wait_for_all(neap_device *m, neap_block *block, np_stream str
     return status;
 }
 
-/* What is used without being planned must be here. It may be a chance word among parameters, or it may be true: whoever
+/* What is used without being planned must be here, or come for it (visit.h). It may be a chance word among parameters, or it may be true: whoever
  * comes into these bytes later waits for it. */
 bool np_seen_match(neap_device *m, const np_program_event *event, np_given *given, neap_departure *why)
 {
     const np_program_use *planned = &m->pattern->program.uses.items[event->first_use];
     uint32_t next = 0;
-    given->is_late = false;
+    given->is_late = given->is_visited = false;
     for (size_t i = 0; i < given->n_uses; i++) {
         neap_block *block = given->uses[i].block;
         if (block->life == NP_NO_LIFE ? np_block_is_here(block)
                                       : is_planned_use(planned, event->n_uses, &next, &given->uses[i])) {
             continue;
         }
-        if (block->life == NP_NO_LIFE || is_away(m->pattern, block->life)) {
+        if (block->life != NP_NO_LIFE && is_away(m->pattern, block->life) && np_visit_is_small(m, block)) {
+            given->is_visited = given->is_late = true;
+        } else if (block->life == NP_NO_LIFE || is_away(m->pattern, block->life)) {
             np_beneath_doubt_use(m, block, event->subject);
             *why = NEAP_DEPARTURE_ABSENT;
             return false;

@@ -270,7 +270,7 @@ static const char *walk_bytes(const neap_device *m)
 static const char *walk_host(const neap_device *m)
 {
     const np_pattern *pattern;
-    uint64_t bytes = 0;
+    uint64_t bytes = m->visit.scratch.bytes;
     for (const neap_block *block = m->live; block; block = block->next) {
         bytes += block->pattern || block->kind == NP_BLOCK_PLAIN ? 0 : block->slot.bytes;
     }

@@ -201,6 +201,7 @@ static void judge(program *p, random_outcome *outcome)
     outcome->has_departed |= stats.n_departures > 0;
     outcome->has_loaded |= stats.plan_was_loaded;
     outcome->n_late += p->device->n_late;
+    outcome->n_visits += p->device->stats.n_visits;
     for (uint32_t i = 0; i < p->settings->n_threads; i++) {
         const actor *a = &p->actors[i];
         outcome->has_swapped |= a->has_swapped;

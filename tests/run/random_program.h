@@ -52,6 +52,7 @@ typedef struct random_outcome {
     bool has_several;  /* more than one pattern was followed */
     bool has_loaded;   /* a plan came from the cache */
     uint64_t n_events;
+    uint64_t n_visits;     /* of what was away */
     uint64_t n_late;       /* uses that no plan expected, of what was there */
     uint64_t n_blurred;    /* uses made up */
     uint64_t n_home;       /* times that everything came home */

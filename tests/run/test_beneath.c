@@ -489,6 +489,7 @@ typedef struct tally {
     uint64_t n_departed;
     uint64_t n_resumed;
     uint64_t n_late;
+    uint64_t n_visits;
     uint64_t n_blurred;
     uint64_t n_home;
     uint64_t n_faults;
@@ -508,6 +509,7 @@ static void run_one(const random_settings *settings, tally *t)
     t->n_departed += outcome.has_departed;
     t->n_resumed += outcome.has_resumed;
     t->n_late += outcome.n_late;
+    t->n_visits += outcome.n_visits;
     t->n_blurred += outcome.n_blurred;
     t->n_home += outcome.n_home;
     t->n_faults += outcome.n_faults + outcome.n_memory_fails;
@@ -523,10 +525,11 @@ static void print_tally(const tally *t, uint64_t n)
 {
     print_message(
         "%llu programs: %llu on a plan, %llu with swaps, %llu departed, %llu resumed; %llu uses made up, %llu "
-        "of them late; %llu times home; %llu faults\n",
+        "of them late; %llu visits; %llu times home; %llu faults\n",
         (unsigned long long)n, (unsigned long long)t->n_planned, (unsigned long long)t->n_swapped,
         (unsigned long long)t->n_departed, (unsigned long long)t->n_resumed, (unsigned long long)t->n_blurred,
-        (unsigned long long)t->n_late, (unsigned long long)t->n_home, (unsigned long long)t->n_faults);
+        (unsigned long long)t->n_late, (unsigned long long)t->n_visits, (unsigned long long)t->n_home,
+        (unsigned long long)t->n_faults);
 }
 
 static void test_random_programs(void **state)
@@ -548,6 +551,7 @@ static void test_random_programs(void **state)
         ASSERT_GE(t.n_departed * 100, n * 25);
         ASSERT_GE(t.n_resumed * 100, n * 8);
         ASSERT_GE(t.n_late, n / 10);
+        ASSERT_GE(t.n_visits, n / 10);
         ASSERT_GE(t.n_home, n / 10);
     }
 }

@@ -1,0 +1,360 @@
+#include "run/visit.h"
+
+#include "run/manager.h"
+
+enum { FIRST_LAPS = 3, LAPS_FACTOR = 4, TWICE = 2, MANY_TRIES = 16 };
+
+void np_visit_begin(neap_device *m)
+{
+    m->visit.bytes_max = NP_VISIT_BYTES_MAX;
+    m->visit.wait_laps = FIRST_LAPS;
+}
+
+void np_visit_settle(neap_device *m)
+{
+    np_host_give(&m->host, &m->visit.scratch);
+}
+
+void np_visit_free(neap_device *m)
+{
+    np_visit_settle(m);
+    np_array_free(m->memory, &m->visit.parts);
+}
+
+static const np_program_swap *swap_at(const np_pattern *pattern, uint32_t index)
+{
+    return &pattern->program.swaps.items[index];
+}
+
+bool np_visit_is_small(const neap_device *m, const neap_block *block)
+{
+    const np_pattern *pattern = m->pattern;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < pattern->program.swaps.n; i++) {
+        const np_program_swap *swap = swap_at(pattern, i);
+        bytes += swap->life == block->life && pattern->is_out[i] ? swap->end - swap->begin : 0;
+    }
+    return block->slot.host && bytes <= m->visit.bytes_max;
+}
+
+/* ---- who stands in its place ---- */
+
+/* Bytes of the arena. */
+typedef struct span {
+    uint64_t begin;
+    uint64_t end;
+} span;
+
+/* Where piece k of a life's place has its bytes [begin, end), as far as they are in it; empty: they are not. */
+static span span_of(const np_placed *placed, uint64_t begin, uint64_t end)
+{
+    uint64_t from = placed->at > begin ? placed->at : begin;
+    uint64_t to = placed->at + placed->bytes < end ? placed->at + placed->bytes : end;
+    return from < to ? (span){placed->offset + (from - placed->at), placed->offset + (to - placed->at)} : (span){0, 0};
+}
+
+static bool is_met(span a, span b)
+{
+    return a.begin < b.end && b.begin < a.end;
+}
+
+typedef struct meeting {
+    bool any;  /* a place of the life is met, whoever stands there */
+    bool here; /* and a block may be there */
+    bool fixed;
+} meeting;
+
+static void meet_piece(const np_pattern *pattern, span part, uint32_t life, const np_placed *placed, meeting *found)
+{
+    const neap_block *block = pattern->actors[life].now[placed->place];
+    span piece = {placed->offset, placed->offset + placed->bytes};
+    if (is_met(part, piece)) {
+        found->any = true;
+        found->here |= block != NULL; /* away or not: it may still be read there while it is copied out */
+        found->fixed |= block && (block->is_fixed || block->is_exported);
+    }
+}
+
+/* What of another life is in the bytes of a swap. */
+static meeting meet_life(const np_pattern *pattern, const np_program_swap *swap, uint32_t life)
+{
+    const np_program *program = &pattern->program;
+    const np_program_life *own = &program->lives.items[swap->life];
+    const np_program_life *other = &program->lives.items[life];
+    meeting found = {0};
+    for (uint32_t i = 0; i < own->n_placed; i++) {
+        span part = span_of(&program->placed.items[own->first_placed + i], swap->begin, swap->end);
+        for (uint32_t k = 0; part.begin < part.end && k < other->n_placed * other->n_places; k++) {
+            meet_piece(pattern, part, life, &program->placed.items[other->first_placed + k], &found);
+        }
+    }
+    return found;
+}
+
+static bool is_used(const neap_device *m, const np_program_event *event, const np_given *given, uint32_t life)
+{
+    for (uint32_t i = 0; i < event->n_uses; i++) {
+        if (m->pattern->program.uses.items[event->first_use + i].life == life) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < given->n_uses; i++) {
+        if (given->uses[i].block->life == life) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False: it cannot be there without harm. */
+static bool look_around(const neap_device *m, const np_program_event *event, const np_given *given, np_visit_part *part)
+{
+    const np_program_swap *swap = swap_at(m->pattern, part->swap);
+    for (uint32_t life = 0; life < m->pattern->program.lives.n; life++) {
+        if (life != swap->life) {
+            meeting found = meet_life(m->pattern, swap, life);
+            if (found.fixed || (found.any && is_used(m, event, given, life))) {
+                return false;
+            }
+            part->aside = found.here ? 0 : part->aside;
+        }
+    }
+    return true;
+}
+
+/* ---- what comes ---- */
+
+static bool is_given_in(const np_program *program, uint32_t first, uint32_t n, uint32_t swap)
+{
+    for (uint32_t i = first; i < first + n; i++) {
+        if (program->ops.items[i].kind == NP_OP_IN && program->ops.items[i].index == swap) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Its copy out was given, but its bytes are still where they were, and are read there before they come back. */
+static bool is_in_place(const neap_device *m, uint32_t swap)
+{
+    const np_program *program = &m->pattern->program;
+    uint32_t life = program->swaps.items[swap].life;
+    for (size_t i = 0; i < program->events.n; i++) {
+        const np_program_event *event = &program->events.items[(m->cursor + i) % program->events.n];
+        if (i > 0 && is_given_in(program, event->first_op, event->n_before, swap)) {
+            return false;
+        }
+        for (uint32_t k = 0; event->kind == NEAP_EVENT_EXEC && k < event->n_uses; k++) {
+            if (program->uses.items[event->first_use + k].life == life) {
+                return true;
+            }
+        }
+        if (is_given_in(program, event->first_op + event->n_before, event->n_after, swap)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static neap_status list_parts(neap_device *m, const np_program_event *event, const np_given *given)
+{
+    const np_pattern *pattern = m->pattern;
+    neap_status status = NEAP_OK;
+    m->visit.parts.n = 0;
+    for (size_t k = 0; k < given->n_uses; k++) {
+        uint32_t life = given->uses[k].block->life;
+        bool is_planned = life == NP_NO_LIFE || np_seen_is_planned(pattern, event, &given->uses[k]);
+        for (uint32_t i = 0; !is_planned && i < pattern->program.swaps.n && status == NEAP_OK; i++) {
+            np_visit_part part = {.swap = i, .aside = NP_NOT_ASIDE};
+            if (swap_at(pattern, i)->life == life && pattern->is_out[i]) {
+                part.is_in_place = is_in_place(m, i);
+                part.is_written = given->uses[k].kind != NEAP_ACCESS_READ;
+                status = np_array_push(m->memory, &m->visit.parts, part);
+            }
+        }
+    }
+    return status;
+}
+
+/* Room on the host for all that is put aside. What is there may still be on its way back to the device. */
+static neap_status make_room(neap_device *m)
+{
+    np_visit *visit = &m->visit;
+    uint64_t bytes = 0;
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; i < visit->parts.n; i++) {
+        np_visit_part *part = &visit->parts.items[i];
+        if (part->aside != NP_NOT_ASIDE) {
+            const np_program_swap *swap = swap_at(m->pattern, part->swap);
+            part->aside = bytes;
+            bytes += swap->end - swap->begin;
+        }
+    }
+    if (bytes > visit->scratch.bytes) {
+        status = np_drain(m);
+        if (status == NEAP_OK) {
+            np_host_give(&m->host, &visit->scratch);
+            status = np_host_take(&m->host, bytes, &visit->scratch);
+        }
+    }
+    return status;
+}
+
+/* ---- copies: out on the one stream, in on the other, each after all that was given before ---- */
+
+static neap_status copy(neap_device *m, np_stream stream, char *to, const char *from, uint64_t bytes)
+{
+    uint64_t *counted = stream == NP_STREAM_OUT ? &m->stats.bytes_out : &m->stats.bytes_in;
+    uint64_t mark;
+    neap_status status = m->device->api->copy(m->device, stream, to, from, bytes, &mark);
+    *counted += status == NEAP_OK ? bytes : 0;
+    return status;
+}
+
+static neap_status put_aside(neap_device *m, const np_visit_part *part)
+{
+    const np_program_swap *swap = swap_at(m->pattern, part->swap);
+    const neap_block *block = m->pattern->actors[swap->life].now[0];
+    return part->aside == NP_NOT_ASIDE ? NEAP_OK
+                                       : copy(m, NP_STREAM_OUT, m->visit.scratch.host + part->aside,
+                                              block->address + swap->begin, swap->end - swap->begin);
+}
+
+static neap_status put_back(neap_device *m, const np_visit_part *part)
+{
+    const np_program_swap *swap = swap_at(m->pattern, part->swap);
+    const neap_block *block = m->pattern->actors[swap->life].now[0];
+    return part->aside == NP_NOT_ASIDE ? NEAP_OK
+                                       : copy(m, NP_STREAM_IN, block->address + swap->begin,
+                                              m->visit.scratch.host + part->aside, swap->end - swap->begin);
+}
+
+static neap_status come(neap_device *m, const np_visit_part *part)
+{
+    const np_program_swap *swap = swap_at(m->pattern, part->swap);
+    const neap_block *block = m->pattern->actors[swap->life].now[0];
+    return part->is_in_place ? NEAP_OK
+                             : copy(m, NP_STREAM_IN, block->address + swap->begin, block->slot.host + swap->begin,
+                                    swap->end - swap->begin);
+}
+
+static neap_status go(neap_device *m, const np_visit_part *part)
+{
+    const np_program_swap *swap = swap_at(m->pattern, part->swap);
+    neap_block *block = m->pattern->actors[swap->life].now[0];
+    neap_status status = NEAP_OK;
+    if (part->is_written) {
+        status = copy(m, NP_STREAM_OUT, block->slot.host + swap->begin, block->address + swap->begin,
+                      swap->end - swap->begin);
+    }
+    if (part->is_written && status == NEAP_OK) {
+        np_clean_note(&block->clean, swap->begin, swap->end);
+    }
+    return status;
+}
+
+typedef neap_status for_part(neap_device *m, const np_visit_part *part);
+
+static neap_status for_all(neap_device *m, np_stream stream, for_part *each)
+{
+    neap_status status = np_seen_wait_all(m, stream);
+    for (size_t i = 0; i < m->visit.parts.n && status == NEAP_OK; i++) {
+        status = each(m, &m->visit.parts.items[i]);
+    }
+    return status;
+}
+
+/* What has come must go: whatever fails is tried again, and the host waits where streams cannot. */
+static neap_status for_all_surely(neap_device *m, np_stream stream, for_part *each)
+{
+    size_t n_done = 0;
+    neap_status status = np_seen_wait_all(m, stream);
+    for (int i = 0; i < MANY_TRIES && status != NEAP_OK; i++) {
+        status = np_drain(m);
+    }
+    for (int i = 0; i < MANY_TRIES && status == NEAP_OK && n_done < m->visit.parts.n;) {
+        if (each(m, &m->visit.parts.items[n_done]) == NEAP_OK) {
+            n_done++;
+        } else {
+            i++;
+        }
+    }
+    return status == NEAP_OK && n_done < m->visit.parts.n ? NEAP_DEVICE_FAILED : status;
+}
+
+bool np_visit_come(neap_device *m, const np_program_event *event, const np_given *given)
+{
+    neap_status status = list_parts(m, event, given);
+    for (size_t i = 0; i < m->visit.parts.n && status == NEAP_OK; i++) {
+        np_visit_part *part = &m->visit.parts.items[i];
+        status = part->is_in_place || look_around(m, event, given, part) ? NEAP_OK : NEAP_NO_PLAN;
+    }
+    if (status == NEAP_OK) {
+        status = make_room(m);
+    }
+    if (status == NEAP_OK) {
+        status = for_all(m, NP_STREAM_OUT, put_aside);
+    }
+    if (status != NEAP_OK) { /* nothing has changed */
+        return false;
+    }
+    status = for_all(m, NP_STREAM_IN, come);
+    if (status == NEAP_OK) {
+        status = np_seen_wait_all(m, given->work->stream);
+    }
+    if (status != NEAP_OK) {
+        (void)for_all_surely(m, NP_STREAM_IN, put_back);
+        return false;
+    }
+    m->stats.n_visits++;
+    return true;
+}
+
+/* An empty piece of work stands for all of it: whatever is given later comes after that. */
+neap_status np_visit_go(neap_device *m, np_stream stream)
+{
+    neap_status status = for_all_surely(m, NP_STREAM_OUT, go);
+    neap_status restored = for_all_surely(m, NP_STREAM_IN, put_back); /* in any case */
+    uint64_t mark;
+    status = status == NEAP_OK ? restored : status;
+    if (status == NEAP_OK && np_seen_wait_all(m, stream) == NEAP_OK &&
+        m->device->api->copy(m->device, stream, m->arena.address, m->arena.address, 0, &mark) == NEAP_OK) {
+        m->late[stream] = mark;
+        m->has_late = true;
+        return NEAP_OK;
+    }
+    return status == NEAP_OK ? np_drain(m) : status;
+}
+
+/* ---- those that come again ---- */
+
+void np_visit_note(neap_device *m, uint32_t life, uint32_t exec)
+{
+    np_pattern *pattern = m->pattern;
+    np_visitor visitor = {.use = {.life = life, .exec = exec}, .n = 1};
+    for (size_t i = 0; i < pattern->visitors.n; i++) {
+        np_visitor *known = &pattern->visitors.items[i];
+        if (known->use.life == life && known->use.exec == exec) {
+            known->n++;
+            pattern->n_come_again += known->n == TWICE;
+            return;
+        }
+    }
+    (void)np_array_push(m->memory, &pattern->visitors, visitor); /* or it is new the next time, too */
+}
+
+void np_visit_heed(neap_device *m, np_pattern *pattern)
+{
+    if (pattern->n_come_again == 0 || pattern->n_laps < m->visit.wait_laps || atomic_load(&m->learner.is_busy)) {
+        return;
+    }
+    for (size_t i = 0; i < pattern->visitors.n; i++) {
+        const np_visitor *visitor = &pattern->visitors.items[i];
+        if (visitor->n >= TWICE) {
+            np_beneath_doubt_life(m, pattern, visitor->use.life, visitor->use.exec);
+        }
+    }
+    pattern->visitors.n = 0;
+    pattern->n_come_again = 0;
+    m->visit.wait_laps *= LAPS_FACTOR;
+}

@@ -1,0 +1,35 @@
+/* visit.h: on the plan, blocks that are away and are used all the same come for one piece of work, and go again.
+ *
+ * Words that stand among a kernel's parameters by chance name blocks that are away: others in every iteration, so that no
+ * plan can know them all. They may also be true. To leave the plan over each would cost many iterations. So the bytes
+ * that stand in the block's place are kept aside on the host, the block's are copied in, the work is done, the block's
+ * are copied out again, as the work may have written them, and what stood there is put back. All of it comes after
+ * everything that was given before, and before everything that is given after it: nobody else sees it.
+ *
+ * A block cannot visit where the work uses one of those whose bytes are aside meanwhile, or might without being seen to:
+ * those that the plan counts as used then (its margin is in that), and those that are fixed. Then the plan is left. */
+#ifndef NP_RUN_VISIT_H
+#define NP_RUN_VISIT_H
+
+#include "run/pattern.h"
+
+#define NP_VISIT_BYTES_MAX \
+    ((uint64_t)256 << 20) /* of one piece of work: above that a plan is better left, and mended */
+
+typedef struct np_visit_part {
+    uint32_t swap;
+    uint64_t aside;   /* where in `scratch` what stands there is kept; NP_NOT_ASIDE: nothing stands there */
+    bool is_in_place; /* only its copy out was given: it need not come */
+    bool is_written;  /* by the work, as far as is known */
+} np_visit_part;
+
+#define NP_NOT_ASIDE UINT64_MAX
+
+typedef struct np_visit {
+    uint64_t bytes_max;            /* 0: none may */
+    np_array(np_visit_part) parts; /* of the work that is about to be given */
+    np_slot scratch;
+    uint64_t wait_laps; /* on a plan, before those that came twice are planned for */
+} np_visit;
+
+#endif
