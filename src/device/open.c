@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "base/status.h"
 #include "device/kinds.h"
 #include "device/memfd.h"
@@ -55,32 +56,12 @@ static text text_until(text t, char mark, text *rest)
     return before;
 }
 
-/* "12", "1.5" and what follows: read by hand, as the C library's way depends on the locale. Sizes above 2^53 are no
- * more exact than a double, and no machine has them. */
+/* "12", "1.5" and what follows. Sizes above 2^53 are no more exact than a double, and no machine has them. */
 static bool read_number(text t, double *number, text *unit)
 {
-    size_t i = 0;
-    double value = 0;
-    double place = 1;
-    for (; i < t.n && t.at[i] >= '0' && t.at[i] <= '9'; i++) {
-        value = value * 10 + (t.at[i] - '0');
-    }
-    if (i == 0) {
-        return false;
-    }
-    if (i + 1 < t.n && t.at[i] == '.') {
-        size_t point = i++;
-        for (; i < t.n && t.at[i] >= '0' && t.at[i] <= '9'; i++) {
-            place *= 10;
-            value = value * 10 + (t.at[i] - '0');
-        }
-        if (i == point + 1) {
-            return false;
-        }
-    }
-    *number = value / place;
-    *unit = (text){t.at + i, t.n - i};
-    return true;
+    size_t n = np_real_read(t.at, t.n, number);
+    *unit = (text){t.at + n, t.n - n};
+    return n > 0;
 }
 
 static const struct unit {

@@ -1,7 +1,6 @@
 /* core.c: the process and its devices as the hook knows them; stepping aside. */
 #include "hook/core.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -76,13 +75,6 @@ bool np_hook_is_over(void)
     return atomic_load(&is_over);
 }
 
-/* With two decimals and a point: the program's locale may have a comma. */
-static void put_number(np_hook_sink *sink, const char *before, double value)
-{
-    uint64_t hundredths = value > 0 && value < 1e12 ? (uint64_t)(value * 100 + 0.5) : 0;
-    np_hook_sink_put(sink, "%s%" PRIu64 ".%02" PRIu64, before, hundredths / 100, hundredths % 100);
-}
-
 /* How fast the link of this machine is, for whoever plans on the trace. Where that is not known the trace is as good. */
 static void add_link(np_device *device, neap_trace *trace)
 {
@@ -93,15 +85,17 @@ static void add_link(np_device *device, neap_trace *trace)
     if (device->api->link(device, &link) != NEAP_OK) {
         return;
     }
-    put_number(&sink, "", link.out_gbs);
-    put_number(&sink, "/", link.in_gbs);
+    np_hook_sink_put_fixed(&sink, 2, link.out_gbs);
+    np_hook_sink_put(&sink, "/");
+    np_hook_sink_put_fixed(&sink, 2, link.in_gbs);
     if (link.both_gbs > 0) {
-        put_number(&sink, "/", link.both_gbs);
+        np_hook_sink_put(&sink, "/");
+        np_hook_sink_put_fixed(&sink, 2, link.both_gbs);
     }
     np_hook_sink_put(&sink, "GB/s");
     (void)np_trace_add_meta(trace, "link", strlen("link"), speeds, strlen(speeds));
     sink = np_hook_sink_begin(latency, sizeof latency);
-    put_number(&sink, "", link.latency_us);
+    np_hook_sink_put_fixed(&sink, 2, link.latency_us);
     (void)np_trace_add_meta(trace, "link_latency_us", strlen("link_latency_us"), latency, strlen(latency));
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/real.h"
 #include "hook/put.h"
 
 /* ---- numbers ---- */
@@ -40,27 +41,9 @@ static bool take_uint(const char **text, uint64_t *value)
 /* "12", "1.5" */
 static bool take_real(const char **text, double *value)
 {
-    const char *at = *text;
-    double number = 0;
-    double place = 1;
-    for (; is_digit(*at); at++) {
-        number = number * 10 + (*at - '0');
-    }
-    if (at == *text) {
-        return false;
-    }
-    if (*at == '.' && is_digit(at[1])) {
-        for (at++; is_digit(*at); at++) {
-            number = number * 10 + (*at - '0');
-            place *= 10;
-        }
-    }
-    if (number > 1e300 || place > 1e300) {
-        return false;
-    }
-    *text = at;
-    *value = number / place;
-    return true;
+    size_t n = np_real_read(*text, strlen(*text), value);
+    *text += n;
+    return n > 0;
 }
 
 static bool read_uint(const char *text, uint64_t *value)
@@ -186,9 +169,8 @@ static bool set_margin(const char *text, np_hook_settings *settings)
 
 static bool set_plan_seconds(const char *text, np_hook_settings *settings)
 {
-    char *end;
-    double seconds = strtod(text, &end);
-    if (end == text || *end != '\0' || !(seconds > 0) || seconds > 1e6) {
+    double seconds;
+    if (!take_real(&text, &seconds) || *text || !(seconds > 0) || seconds > 1e6) {
         return false;
     }
     settings->plan_seconds = seconds;

@@ -5,10 +5,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { NUMBER_CHARS = 400 }; /* the largest double, in full */
+#include "base/real.h"
 
 np_hook_sink np_hook_sink_begin(char *text, size_t bytes)
 {
@@ -29,45 +27,14 @@ void np_hook_sink_put(np_hook_sink *sink, const char *format, ...)
     sink->length += n > 0 ? (size_t)n : 0;
 }
 
-/* Any bytes that belong to no number are the locale's decimal point. */
-static void put_number(np_hook_sink *sink, const char *number)
-{
-    while (*number) {
-        size_t n = strspn(number, "+-0123456789eE");
-        np_hook_sink_put(sink, "%.*s", (int)n, number);
-        number += n;
-        if (*number) {
-            np_hook_sink_put(sink, ".");
-            number += strcspn(number, "0123456789");
-        }
-    }
-}
-
 void np_hook_sink_put_fixed(np_hook_sink *sink, int n_decimals, double value)
 {
-    char number[NUMBER_CHARS];
-    if (!isfinite(value)) {
-        np_hook_sink_put(sink, "?");
-        return;
-    }
-    (void)snprintf(number, sizeof number, "%.*f", n_decimals, value);
-    put_number(sink, number);
+    np_hook_sink_put(sink, "%s", isfinite(value) ? np_real_fixed(value, n_decimals).text : "?");
 }
 
 void np_hook_sink_put_real(np_hook_sink *sink, double value)
 {
-    char number[NUMBER_CHARS];
-    if (!isfinite(value)) {
-        np_hook_sink_put(sink, "null");
-        return;
-    }
-    for (int n_digits = 6; n_digits <= 17; n_digits++) {
-        (void)snprintf(number, sizeof number, "%.*g", n_digits, value);
-        if (strtod(number, NULL) == value) {
-            break;
-        }
-    }
-    put_number(sink, number);
+    np_hook_sink_put(sink, "%s", isfinite(value) ? np_real_shortest(value).text : "null");
 }
 
 void np_hook_sink_put_bytes(np_hook_sink *sink, uint64_t bytes)

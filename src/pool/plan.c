@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "base/real.h"
 #include "base/status.h"
 #include "pool/circle.h"
 #include "pool/solve.h"
@@ -186,8 +187,8 @@ static neap_status check_capacity(const planning *p, const neap_plan *plan)
                        needed);
     }
     return np_fail(p->error, NEAP_NO_PLAN,
-                   "no plan within %llu bytes was found in %.1f s: the lowest needs %llu, the bound is %llu", capacity,
-                   plan->summary.seconds, (unsigned long long)plan->summary.footprint,
+                   "no plan within %llu bytes was found in %s s: the lowest needs %llu, the bound is %llu", capacity,
+                   np_real_fixed(plan->summary.seconds, 1).text, (unsigned long long)plan->summary.footprint,
                    (unsigned long long)plan->summary.bound);
 }
 

@@ -1,5 +1,6 @@
 /* ask.c: when a plan is asked for, what the planner is told, and what becomes of what it has made. */
 #include "base/clock.h"
+#include "base/real.h"
 #include "run/manager.h"
 
 enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
@@ -279,9 +280,10 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
     pattern->is_disturbed = lesson->is_disturbed;
     lesson->trace = NULL;
     m->is_saved = false;
-    np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %.2f %% overhead",
+    np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %s %% overhead",
            pattern->program.events.n, (unsigned long long)pattern->program.footprint,
-           (unsigned long long)pattern->program.peak_load, pattern->program.swaps.n, 100 * pattern->program.overhead);
+           (unsigned long long)pattern->program.peak_load, pattern->program.swaps.n,
+           np_real_fixed(100 * pattern->program.overhead, 2).text);
 }
 
 static void take_lesson(neap_device *m, np_lesson *lesson)

@@ -4,6 +4,7 @@
  * and, where sight is lost, too little. So everything can be brought home at once; blocks that others hold by ways of
  * their own are fixed; and where a block was used while a plan had it away, the plan is made anew, with that use in it. */
 #include "base/clock.h"
+#include "base/real.h"
 #include "run/manager.h"
 #include "trace/copy.h"
 
@@ -261,8 +262,8 @@ static void ask_with_times(neap_device *m, np_pattern *pattern)
     double sum = np_timed_sum(&pattern->timed);
     double lap = np_pattern_quiet_lap_ns(pattern);
     pattern->quiet_ns = sum > 0 && sum < lap ? sum : lap;
-    np_log(m, NEAP_LOG_INFO, "an undisturbed iteration takes %.3f ms, not %.3f", pattern->quiet_ns * 1e-6,
-           pattern->program.period_ns * 1e-6);
+    np_log(m, NEAP_LOG_INFO, "an undisturbed iteration takes %s ms, not %s",
+           np_real_fixed(pattern->quiet_ns * 1e-6, 3).text, np_real_fixed(pattern->program.period_ns * 1e-6, 3).text);
     ask_again(m, pattern, false, "execs were timed");
 }
 

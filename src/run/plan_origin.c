@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/real.h"
 #include "base/status.h"
 #include "run/plan_file.h"
 #include "trace/message.h"
@@ -181,16 +182,16 @@ neap_status np_plan_origin_compare(const np_plan_origin *made, const np_plan_ori
         return status;
     }
     if (!(made->limit_share == here->limit_share)) {
-        return np_fail(error, NEAP_BAD_INPUT, "made for a limit of %.4g of the peak load, this is %.4g",
-                       made->limit_share, here->limit_share);
+        return np_fail(error, NEAP_BAD_INPUT, "made for a limit of %s of the peak load, this is %s",
+                       np_real_digits(made->limit_share, 4).text, np_real_digits(here->limit_share, 4).text);
     }
     if (made->limit == 0 && made->limit_share == 0) { /* nothing is copied */
         return NEAP_OK;
     }
     if (a->out_gbs != 0 && b->out_gbs != 0 && !(is_like(a->out_gbs, b->out_gbs) && is_like(a->in_gbs, b->in_gbs))) {
-        return np_fail(error, NEAP_BAD_INPUT,
-                       "made for a link of %.3g GB/s out and %.3g in, this one has %.3g and %.3g", a->out_gbs,
-                       a->in_gbs, b->out_gbs, b->in_gbs);
+        return np_fail(error, NEAP_BAD_INPUT, "made for a link of %s GB/s out and %s in, this one has %s and %s",
+                       np_real_digits(a->out_gbs, 3).text, np_real_digits(a->in_gbs, 3).text,
+                       np_real_digits(b->out_gbs, 3).text, np_real_digits(b->in_gbs, 3).text);
     }
     return NEAP_OK;
 }

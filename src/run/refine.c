@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/real.h"
 #include "run/manager.h"
 #include "trace/copy.h"
 
@@ -259,7 +260,8 @@ void np_refine_lap(neap_device *m)
         ask(m);
     } else {
         m->is_saved &= refine->n_tried == 0;
-        np_log(m, NEAP_LOG_INFO, "refined in %u trials: %.3f ms an iteration", refine->n_tried, refine->best_ns * 1e-6);
+        np_log(m, NEAP_LOG_INFO, "refined in %u trials: %s ms an iteration", refine->n_tried,
+               np_real_fixed(refine->best_ns * 1e-6, 3).text);
         if (refine->best) { /* back to the fastest */
             refine->next = refine->best;
             refine->best = NULL;

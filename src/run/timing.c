@@ -1,7 +1,9 @@
 #include "run/timing.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <string.h>
+
+#include "base/real.h"
 
 #define LEAST_SHARE 0.3 /* of a recorded duration */
 
@@ -11,8 +13,7 @@ neap_status np_timing_add_step(neap_trace *trace, const np_period *period, doubl
     uint32_t first = period->origin;
     uint32_t end = period->begin + period->run_length;
     uint64_t best = UINT64_MAX;
-    char text[32];
-    int n;
+    np_real_text text;
     while (first < end && trace->events.items[first].kind != NEAP_EVENT_EXEC) {
         first++;
     }
@@ -27,8 +28,8 @@ neap_status np_timing_add_step(neap_trace *trace, const np_period *period, doubl
     if (period->variants.n > 1) { /* a step is an iteration, of which the period has several */
         best /= period->variants.n;
     }
-    n = snprintf(text, sizeof text, "%.6f", (double)best * 1e-6);
-    return np_trace_add_meta(trace, "step_ms", 7, text, (size_t)n);
+    text = np_real_fixed((double)best * 1e-6, 6);
+    return np_trace_add_meta(trace, "step_ms", 7, text.text, strlen(text.text));
 }
 
 /* An exec's duration is the shortest of those seen: the first time, memory is touched that never was before. */

@@ -1,9 +1,10 @@
 #include "swap/timeline.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "base/checked.h"
+#include "base/real.h"
 #include "pool/circle.h"
 
 void np_timeline_free(np_timeline *timeline)
@@ -28,9 +29,10 @@ static const neap_event *event_at(const np_period *period, uint32_t time)
 static double step_ns(const np_period *period)
 {
     const char *text = neap_trace_meta(period->trace, "step_ms");
-    double step_ms = text ? strtod(text, NULL) : 0;
     double n_iterations = period->variants.n ? (double)period->variants.n : 1;
-    return step_ms > 0 && step_ms < 1e12 ? step_ms * 1e6 * n_iterations : 0;
+    double step_ms = 0;
+    (void)(text && np_real_read(text, strlen(text), &step_ms));
+    return step_ms < 1e12 ? step_ms * 1e6 * n_iterations : 0;
 }
 
 static neap_status find_execs(np_timeline *timeline, double slower)

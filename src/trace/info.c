@@ -1,8 +1,8 @@
 /* info.c: what a person wants to know of a trace: how it repeats, and how much memory that needs. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/real.h"
 #include "base/status.h"
 #include "trace/period.h"
 
@@ -134,8 +134,9 @@ static void fill_counts(const neap_trace *trace, neap_info *info)
         info->n_execs += trace->events.items[i].kind == NEAP_EVENT_EXEC;
     }
     if (step_ms) {
-        double value = strtod(step_ms, NULL);
-        info->step_ms = value > 0 && value < 1e12 ? value : 0;
+        double value = 0;
+        (void)np_real_read(step_ms, strlen(step_ms), &value);
+        info->step_ms = value < 1e12 ? value : 0;
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "comma.h"
 #include "device/device_tools.h"
 #include "device/memfd.h"
 #include "testing.h"
@@ -176,12 +177,21 @@ static void test_out_of_memory(void **state)
     ASSERT_GE(test_memory_fail_each(open_close, "sim"), 2);
 }
 
+static void test_any_locale(void **state)
+{
+    test_comma_begin();
+    test_settings(state);
+    test_link_by_speed(state);
+    test_comma_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),      cmocka_unit_test(test_settings),
         cmocka_unit_test(test_link_by_speed), cmocka_unit_test(test_refusals_say_what_there_is),
         cmocka_unit_test(test_long_names),    cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_any_locale),
     };
     return cmocka_run_group_tests_name("device/open", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comma.h"
 #include "hook_parts/capture.h"
 #include "testing.h"
 
@@ -197,6 +198,15 @@ static void test_long_nonsense_is_cut(void **state)
     ASSERT_TRUE(all[strlen(all) - 1] == '\n');
 }
 
+static void test_any_locale(void **state)
+{
+    test_comma_begin();
+    test_each_name(state);
+    (void)forget_all(state);
+    test_limits(state);
+    test_comma_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +216,7 @@ int main(void)
         cmocka_unit_test_setup(test_limits, forget_all),
         cmocka_unit_test_setup(test_what_cannot_be_read_is_said, forget_all),
         cmocka_unit_test_setup(test_long_nonsense_is_cut, forget_all),
+        cmocka_unit_test_setup(test_any_locale, forget_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

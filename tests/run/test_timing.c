@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "comma.h"
 #include "testing.h"
 
 enum { N_PERIODS = 6, N_EXECS = 3, MAX_TEXT = 1 << 12 };
@@ -134,11 +135,18 @@ static void test_step(void **state)
     close_scene(&s);
 }
 
+static void test_any_locale(void **state)
+{
+    test_comma_begin();
+    test_step(state);
+    test_comma_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shortest),   cmocka_unit_test(test_measured), cmocka_unit_test(test_measured_of_others),
-        cmocka_unit_test(test_fit_to_lap), cmocka_unit_test(test_step),
+        cmocka_unit_test(test_fit_to_lap), cmocka_unit_test(test_step),     cmocka_unit_test(test_any_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

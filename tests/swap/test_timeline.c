@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "comma.h"
 #include "testing.h"
 #include "trace/make_trace.h"
 
@@ -491,6 +492,13 @@ static void test_no_memory(void **state)
     unmake(&m);
 }
 
+static void test_any_locale(void **state)
+{
+    test_comma_begin();
+    test_even_pauses_and_slower(state);
+    test_comma_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +513,7 @@ int main(void)
         cmocka_unit_test(test_no_execs),
         cmocka_unit_test(test_is_valid_finds_faults),
         cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_any_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

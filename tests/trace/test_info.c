@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "comma.h"
 #include "testing.h"
 #include "trace/check_period.h"
 #include "trace/make_trace.h"
@@ -175,13 +176,20 @@ static void test_no_memory(void **state)
     neap_info_free(NULL);
 }
 
+static void test_any_locale(void **state)
+{
+    test_comma_begin();
+    test_loads(state);
+    test_comma_end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_loads),      cmocka_unit_test(test_no_period),
         cmocka_unit_test(test_csv),        cmocka_unit_test(test_alignment_too_large),
         cmocka_unit_test(test_long_lives), cmocka_unit_test(test_peak_loads_of_recordings),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory),  cmocka_unit_test(test_any_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
