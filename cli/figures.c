@@ -216,17 +216,20 @@ static bool are_distinct(const figures_subject *subjects, size_t n)
 typedef int figure_of_one(const figures_request *request, const figures_subject *subject, figures_list *made,
                           neap_error *why);
 
-static int draw_all(const figures_request *request, unsigned only, const figures_subject *subjects, size_t n_subjects,
-                    figures_list *made, neap_error *why)
+static int draw_all(const figures_request *request, const figures_args *args, const figures_subject *subjects,
+                    size_t n_subjects, figures_list *made, neap_error *why)
 {
+    const unsigned only = args->only;
     static figure_of_one *const figures[] = {
         [LOAD] = figures_load, [LIMITS] = figures_limits, [OVERHEAD] = figures_overhead};
     int code = EXIT_GOOD;
     for (size_t i = 0; i < n_subjects; i++) {
+        figures_request own = *request;
+        swap_take_link(subjects[i].trace, args->link, &own.link_name, &own.options.link);
         for (unsigned figure = LOAD; figure <= OVERHEAD && code == EXIT_GOOD; figure++) {
             if (only == ALL || only == figure) {
                 term_progress("%s: %s", subjects[i].stem, figure_names[figure]);
-                code = figures[figure](request, &subjects[i], made, why);
+                code = figures[figure](&own, &subjects[i], made, why);
                 term_progress_clear();
             }
         }
@@ -280,7 +283,7 @@ static int make_figures(const figures_request *request, const figures_args *args
         code = EXIT_BAD;
     }
     if (code == EXIT_GOOD) {
-        code = draw_all(request, args->only, subjects, n, &made, &why);
+        code = draw_all(request, args, subjects, n, &made, &why);
     }
     print_made(&made, args->common.json, code, &why);
     for (size_t i = 0; i < n; i++) {
@@ -343,8 +346,7 @@ static const option figures_options[] = {
                    .help = "where the figures go; made where it is not there"),
     FIGURES_OPTION("only", OPTION_CHOICE, only, .value = "load|load-under-limits|overhead|footprint",
                    .choices = figure_names, .help = "one figure; all four unless given"),
-    FIGURES_OPTION("link", OPTION_TEXT, link, .value = "LINK",
-                   .help = "as neap swap takes it; h200-pcie5 unless given"),
+    FIGURES_OPTION("link", OPTION_TEXT, link, .value = "LINK", .help = SWAP_LINK_HELP),
     FIGURES_OPTION("slower", OPTION_TEXT, slower, .value = "X",
                    .help = "for a GPU X times slower than the recorded one"),
     FIGURES_OPTION("steps", OPTION_UINT, n_steps, .value = "N", .least = 2,

@@ -7,7 +7,7 @@
 
 typedef struct figures_request {
     const char *folder;
-    neap_swap_options options;
+    neap_swap_options options; /* their link: of the trace at hand, where none was given */
     const char *link_name;
     size_t n_steps; /* limits in the figure of overheads */
     bool has_many;  /* several traces: their names begin those of their figures */

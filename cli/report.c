@@ -42,7 +42,7 @@ static bool make_request(const report_args *args, report_request *request)
 {
     *request = (report_request){
         .output = args->output,
-        .link_name = args->link ? args->link : SWAP_DEFAULT_LINK,
+        .link = args->link,
         .n_limits = args->n_limits == NO_NUMBER ? DEFAULT_LIMITS : args->n_limits,
         .options =
             {
@@ -70,7 +70,7 @@ static bool make_request(const report_args *args, report_request *request)
     if (args->slower && (!units_parse_ratio(args->slower, slower) || !(*slower > 0))) {
         return options_wrong(&verb_report, "--slower takes a number above 0 such as 7.5, not '%s'", args->slower);
     }
-    return swap_parse_link(&verb_report, request->link_name, &request->options.link);
+    return swap_parse_link(&verb_report, args->link ? args->link : SWAP_DEFAULT_LINK, &request->options.link);
 }
 
 /* ---- for programs ---- */
@@ -78,7 +78,6 @@ static bool make_request(const report_args *args, report_request *request)
 static void put_request(json *out, const report_request *request)
 {
     json_text(out, "output", request->output);
-    json_text(out, "link", request->link_name);
     json_real(out, "slower", request->options.slower);
     json_uint(out, "seed", request->options.seed);
 }
@@ -94,6 +93,7 @@ static void print_json(const report_request *request, const report *r, uint64_t 
         const report_subject *subject = &r->subjects[i];
         json_object_begin(&out, NULL);
         json_text(&out, "file", subject->path);
+        swap_put_link(&out, subject->link_name, &subject->link);
         json_object_begin(&out, "pool");
         report_put_pool(&out, neap_plan_get_summary(subject->pool));
         json_object_end(&out);
@@ -229,8 +229,7 @@ static const option report_options[] = {
     REPORT_OPTION("output", OPTION_TEXT, output, .letter = 'o', .value = "FILE", .help = "the page to write"),
     REPORT_OPTION("limits", OPTION_UINT, n_limits, .value = "N",
                   .help = "limits to plan for, between the peak load and the floor; 14 unless given"),
-    REPORT_OPTION("link", OPTION_TEXT, link, .value = "LINK",
-                  .help = "h200-pcie5 (default), a100-pcie4, 1080ti-pcie3, or by number: 50GB/s, 55/50GB/s out and in"),
+    REPORT_OPTION("link", OPTION_TEXT, link, .value = "LINK", .help = SWAP_LINK_HELP),
     REPORT_OPTION("slower", OPTION_TEXT, slower, .value = "X",
                   .help = "for a GPU X times slower than the recorded one"),
     REPORT_OPTION("seconds", OPTION_SECONDS, seconds, .value = "S",

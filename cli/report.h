@@ -15,8 +15,8 @@ enum { REPORT_SUBJECTS_MAX = 2, REPORT_LIMITS_MAX = 99 };
 
 typedef struct report_request {
     const char *output;
-    const char *link_name; /* of a known link, or as it was given */
-    neap_swap_options options;
+    const char *link;          /* as it was given; NULL: each trace's own */
+    neap_swap_options options; /* their link: as given, or for traces that have none */
     size_t n_limits;
 } report_request;
 
@@ -31,6 +31,8 @@ typedef struct report_limit {
 typedef struct report_subject {
     const char *path;
     neap_trace *trace;
+    const char *link_name; /* of a known link, as it was given, or as the trace has it */
+    neap_link link;
     neap_plan *pool;
     report_limit *limits; /* from the highest down, the one that costs no time first; none of a placement CSV */
     size_t n_limits;

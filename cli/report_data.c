@@ -8,6 +8,7 @@
 
 #include "report.h"
 #include "report_data.h"
+#include "swap.h"
 #include "verbs.h"
 
 #define NO_ROW UINT32_MAX
@@ -226,6 +227,7 @@ static void put_heading(const report_writer *w)
         }
     }
     json_object_end(w->out);
+    swap_put_link(w->out, w->subject->link_name, &w->subject->link);
     json_uint(w->out, "begin", w->pool->begin);
     json_uint(w->out, "events", w->length);
     json_uint(w->out, "alignment", w->pool->alignment);

@@ -19,18 +19,10 @@ static bool no_memory(void)
 static bool put_data(FILE *file, const report_request *request, const report_subject *subjects, size_t n_subjects,
                      const size_t *panes, size_t n_panes)
 {
-    const neap_link *link = &request->options.link;
     bool is_put = true;
     json out = json_begin(file);
     json_object_begin(&out, NULL);
     json_text(&out, "version", neap_version());
-    json_object_begin(&out, "link");
-    json_text(&out, "name", request->link_name);
-    json_real(&out, "out_gbs", link->out_gbs);
-    json_real(&out, "in_gbs", link->in_gbs);
-    json_real(&out, "both_gbs", link->both_gbs);
-    json_real(&out, "latency_us", link->latency_us);
-    json_object_end(&out);
     json_real(&out, "slower", request->options.slower);
     json_array_begin(&out, "panes");
     for (size_t i = 0; i < n_panes; i++) {

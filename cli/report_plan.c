@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "report.h"
+#include "swap.h"
 #include "term.h"
 #include "units.h"
 #include "verbs.h"
@@ -31,6 +32,9 @@ int report_plan_pool(const report_request *request, const char *path, report_sub
     *subject = (report_subject){.path = path};
     *status = neap_trace_read(path, NULL, error, &subject->trace);
     if (*status == NEAP_OK) {
+        subject->link_name = request->link ? request->link : SWAP_DEFAULT_LINK;
+        subject->link = request->options.link;
+        swap_take_link(subject->trace, request->link, &subject->link_name, &subject->link);
         *status = neap_plan_make(subject->trace, &options, NULL, error, &subject->pool);
         term_progress_clear();
     }
@@ -71,6 +75,7 @@ static neap_status plan_limit(const report_request *request, const report_subjec
 {
     neap_swap_options options = request->options;
     options.limit_share = limit->percent / 100.0;
+    options.link = subject->link;
     limit->status = neap_swap_make(subject->trace, &options, NULL, &limit->error, &limit->plan);
     return limit->status == NEAP_NO_PLAN ? NEAP_OK : limit->status;
 }

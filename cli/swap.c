@@ -274,9 +274,7 @@ static const option swap_options[] = {
     SWAP_OPTION("method", OPTION_CHOICE, method, .value = "search|bo|doa|aoa|wdoa|swdoa", .choices = method_names,
                 .help = "search is the default; the others are the paper's "
                         "scores, and bo their tuned mix"),
-    SWAP_OPTION("link", OPTION_TEXT, link, .value = "LINK",
-                .help = "the trace's own, else h200-pcie5; or a100-pcie4, 1080ti-pcie3, 50GB/s, "
-                        "55/50GB/s out and in"),
+    SWAP_OPTION("link", OPTION_TEXT, link, .value = "LINK", .help = SWAP_LINK_HELP),
     SWAP_OPTION("slower", OPTION_TEXT, slower, .value = "X", .help = "for a GPU X times slower than the recorded one"),
     SWAP_OPTION("min-block", OPTION_SIZE, min_block, .value = "SIZE", .least = 1,
                 .help = "leave smaller blocks alone; 1MiB unless given"),

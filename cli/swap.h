@@ -10,6 +10,7 @@
 #include "options.h"
 
 #define SWAP_DEFAULT_LINK "h200-pcie5"
+#define SWAP_LINK_HELP "the trace's own, else h200-pcie5; or a100-pcie4, 1080ti-pcie3, 50GB/s, 55/50GB/s out and in"
 
 typedef struct swap_request {
     const char *path;
@@ -27,8 +28,12 @@ typedef struct swap_request {
  * --link of the verb, where it is neither. */
 bool swap_parse_link(const verb *v, const char *text, neap_link *link);
 
-/* Where none was given, that of the machine the trace was recorded on, if the trace says. */
+/* Where none was given (NULL), that of the machine the trace was recorded on, if the trace says: every verb that plans
+ * swaps on a trace takes its link so. */
 void swap_take_link(const neap_trace *trace, const char *given, const char **name, neap_link *link);
+
+/* "link": its name and its speeds, as a member of an object. */
+void swap_put_link(json *out, const char *name, const neap_link *link);
 
 /* What was asked, as members of the document's object. */
 void swap_put_request(json *out, const swap_request *request);

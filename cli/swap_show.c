@@ -41,17 +41,21 @@ const char *swap_link_text(const neap_link *link, char *text, size_t n)
 
 /* ---- for programs ---- */
 
-void swap_put_request(json *out, const swap_request *request)
+void swap_put_link(json *out, const char *name, const neap_link *link)
 {
-    const neap_link *link = &request->options.link;
-    json_text(out, "file", request->path);
     json_object_begin(out, "link");
-    json_text(out, "name", request->link_name);
+    json_text(out, "name", name);
     json_real(out, "out_gbs", link->out_gbs);
     json_real(out, "in_gbs", link->in_gbs);
     json_real(out, "both_gbs", link->both_gbs > 0 ? link->both_gbs : INFINITY);
     json_real(out, "latency_us", link->latency_us);
     json_object_end(out);
+}
+
+void swap_put_request(json *out, const swap_request *request)
+{
+    json_text(out, "file", request->path);
+    swap_put_link(out, request->link_name, &request->options.link);
     json_real(out, "slower", request->options.slower);
     json_uint(out, "seed", request->options.seed);
 }

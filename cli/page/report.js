@@ -17,10 +17,17 @@ class App {
     this.makePanes();
     this.listen();
     this.fillControls();
-    byId('made').textContent = `Made by neap ${data.version}. Link ${data.link.name}: ${data.link.out_gbs} GB/s out, `
-      + `${data.link.in_gbs} in${data.slower !== 1 ? `; a GPU ${data.slower} times slower` : ''}. `
+    byId('made').textContent = `Made by neap ${data.version}. ${this.links().join('; ')}`
+      + `${data.slower !== 1 ? `; a GPU ${data.slower} times slower` : ''}. `
       + 'Overheads are simulated. A block that swaps are planned for needs memory from its first use to its last.';
     document.title = `${[...new Set(data.panes.map((i) => this.subjects[i].name))].join(' and ')} · neap report`;
+  }
+
+  /* One, where all have the same. */
+  links() {
+    const texts = this.data.subjects.map(({ link }) => `${link.name}: ${link.out_gbs} GB/s out, ${link.in_gbs} in`);
+    return new Set(texts).size === 1 ? [`Link ${texts[0]}`]
+      : texts.map((text, i) => `Link of ${this.data.subjects[i].name} ${text}`);
   }
 
   /* ---- making ---- */

@@ -166,6 +166,12 @@ check figures-json 'neap figures tiny.neap -o$OUT/fig --only=load --json'
 figures() { neap figures --seconds 0.2 --steps 6 --link 20GB/s -o $OUT/all "$@"; }
 holds figures-all 'figures swap.neap > $OUT/a && test "$(sort $OUT/a)" = "$(ls -d $OUT/all/* | sort)" &&
     test $(wc -l < $OUT/a) = 8'
+slow_figure() { grep -h -o "Link: [^<]*" $OUT/linked/*load-under-limits.svg; }
+check figures-recorded-link '{ cat swap.neap; echo meta link=0.001/0.002GB/s; } > $OUT/slow.neap &&
+    neap figures --only load-under-limits --seconds 0.1 -o $OUT/linked $OUT/slow.neap swap.neap && slow_figure'
+check figures-given-link 'neap figures --only load-under-limits --seconds 0.1 --link 20GB/s -o $OUT/linked $OUT/slow.neap && slow_figure'
+holds figures-recorded-sweep 'neap figures --only overhead --steps 2 --seconds 0.1 -o $OUT/linked $OUT/slow.neap > $OUT/a &&
+    grep -q "0.001 GB/s out, 0.002 in" $OUT/linked/overhead.svg'
 holds figures-whole 'for f in $OUT/all/*.svg; do tail -n 1 $f | grep -qx "</svg>" || echo $f; done'
 holds figures-five 'cut -d, -f2 $OUT/all/load.csv | sort | uniq -c | awk "\$2 != \"iteration\" { if (n && \$1 != n) print; n = \$1; k++ }
     END { if (k != 5) print k }"'

@@ -235,6 +235,15 @@ def test_beside(browser, path, work):
     panes = page.state()["panes"]
     equal([pane["name"] for pane in panes], [os.path.basename(SWAP), os.path.basename(VGG)], "names")
     equal([pane["key"] for pane in panes], [stop, stop], "one limit for both")
+    assert "Link h200-pcie5: 55 GB/s out, 55 in. " in page.run("document.querySelector('#made').innerText")
+    page.is_sound()
+    slow = f"{work}/slow.neap"
+    with open(SWAP, encoding="utf-8") as trace, open(slow, "w", encoding="utf-8") as file:
+        file.write(trace.read() + "meta link=0.25/0.5GB/s\n")
+    neap("report", SWAP, slow, "-o", two, "--limits", "0", "--seconds", "0.1")
+    page = Page(browser, two)
+    assert ("Link of swap.neap h200-pcie5: 55 GB/s out, 55 in; Link of slow.neap 0.25/0.5GB/s: 0.25 GB/s out, 0.5 in. "
+            in page.run("document.querySelector('#made').innerText"))
     page.is_sound()
 
 

@@ -52,6 +52,17 @@ expect 0 swap.neap tiny.neap -o "$page" --limits 1 --seconds 0.2 --json
 [ "$(grep -c '"file": ' "$work/stdout")" = 2 ] || fail "two files are not two"
 expect 0 swap.neap swap.neap -o "$page" --limits 1 --seconds 0.2 --json
 [ "$(grep -c '"file": ' "$work/stdout")" = 1 ] || fail "a file that is given twice is planned twice"
+
+# ---- each trace's own link, on which nothing can be swapped in time; another that is given
+{ cat swap.neap; echo meta link=0.001/0.002GB/s link_latency_us=3; } > "$work/slow.neap"
+expect 0 swap.neap "$work/slow.neap" -o "$page" --limits 0 --seconds 0.2 --json
+[ "$(grep -E '"(out_gbs|latency_us)"' "$work/stdout" | tr -dc '0-9.\n' | tr '\n' ' ')" = "55 2 0.001 3 " ] || fail "links"
+grep -E '"swaps": ' "$work/stdout" | tail -n 1 | grep -q ' 0,$' || fail "the trace's link is not planned for"
+[ "$(grep -cE '"name": "(h200-pcie5|0.001/0.002GB/s)"' "$page")" = 2 ] || fail "the page does not name both links"
+expect 0 "$work/slow.neap" -o "$page" --limits 0 --seconds 0.2 --link a100-pcie4 --json
+says stdout '"name": "a100-pcie4"'
+! grep -q '"swaps": 0,' "$work/stdout" || fail "the link that was given is not planned for"
+
 expect 0 tiny.csv -o "$page"
 "$NEAP_COMMAND" report - -o "$page" --limits 0 --seconds 0.2 < swap.neap > "$work/stdout" 2> "$work/stderr" ||
     fail "not from standard input"
