@@ -9,6 +9,8 @@
 
 #define NO_LEVEL 4 /* --log was not given */
 #define NO_MARGIN UINT64_MAX
+#define NO_SECONDS (-1.0)
+#define MOST_SECONDS 1e6 /* as the library takes them */
 
 static const char *const log_levels[] = {"none", "warn", "info", "debug", NULL};
 
@@ -21,6 +23,7 @@ typedef struct run_args {
     const char *plan_cache;
     uint64_t min_block; /* 0: not given */
     uint64_t margin;
+    double plan_seconds;
     unsigned log;
     bool tell_limit;
     bool no_live;
@@ -61,6 +64,9 @@ static bool check(const run_args *args)
     if (args->margin != NO_MARGIN && args->margin > UINT32_MAX) {
         return options_wrong(&verb_run, "--margin must be at most %llu", (unsigned long long)UINT32_MAX);
     }
+    if (args->plan_seconds != NO_SECONDS && !(args->plan_seconds > 0 && args->plan_seconds <= MOST_SECONDS)) {
+        return options_wrong(&verb_run, "--plan-seconds must be above 0 and at most %.0f", MOST_SECONDS);
+    }
     return (!args->limit || check_limit(args->limit)) && (!args->overhead || check_overhead(args->overhead));
 }
 
@@ -71,6 +77,13 @@ static bool set_number(const char *name, bool is_given, uint64_t value)
     char text[32];
     (void)snprintf(text, sizeof text, "%llu", (unsigned long long)value);
     return !is_given || run_set(name, text);
+}
+
+static bool set_seconds(const run_args *args)
+{
+    char text[32];
+    (void)snprintf(text, sizeof text, "%.9g", args->plan_seconds);
+    return args->plan_seconds == NO_SECONDS || run_set("NEAP_PLAN_SECONDS", text);
 }
 
 /* The library reads numbers alone: "70%", or bytes. */
@@ -112,7 +125,7 @@ static bool set_all(const run_args *args, const char *library)
            (args->no_live || args->quiet || run_set("NEAP_LIVE", "1")) &&
            (log == NO_LEVEL || run_set("NEAP_LOG", log_levels[log])) &&
            set_number("NEAP_MIN_BLOCK", args->min_block > 0, args->min_block) &&
-           set_number("NEAP_MARGIN", args->margin != NO_MARGIN, args->margin) &&
+           set_number("NEAP_MARGIN", args->margin != NO_MARGIN, args->margin) && set_seconds(args) &&
            run_set("NEAP_VERIFIED", is_verified ? "1" : NULL);
 }
 
@@ -120,7 +133,7 @@ static bool set_all(const run_args *args, const char *library)
 
 static int run_run(const verb *self, int n_args, char **args)
 {
-    run_args parsed = {.log = NO_LEVEL, .margin = NO_MARGIN};
+    run_args parsed = {.log = NO_LEVEL, .margin = NO_MARGIN, .plan_seconds = NO_SECONDS};
     char library[RUN_PATH_BYTES];
     if (!options_parse(self, n_args, args, &parsed.common)) {
         return EXIT_BAD;
@@ -151,6 +164,8 @@ static const option run_options[] = {
     RUN_OPTION("tell-limit", OPTION_FLAG, tell_limit,
                .help = "a program that asks how much memory there is hears the limit"),
     RUN_OPTION("plan-cache", OPTION_TEXT, plan_cache, .value = "FOLDER", .help = "keep plans there from run to run"),
+    RUN_OPTION("plan-seconds", OPTION_SECONDS, plan_seconds, .value = "S",
+               .help = "for planning, beside the program; 2 unless given"),
     RUN_OPTION("min-block", OPTION_SIZE, min_block, .value = "SIZE", .least = 1,
                .help = "smaller blocks take no part in the plan; 256 KiB unless given"),
     RUN_OPTION("margin", OPTION_UINT, margin, .value = "N",

@@ -153,7 +153,7 @@ const topic all_topics[] = {
      "    NEAP_OVERHEAD      a share that swapping may cost, such as 1%: the lowest limit at that cost is found\n"
      "    NEAP_MIN_BLOCK     bytes: smaller blocks take no part in the plan; 256 KiB unless set\n"
      "    NEAP_MARGIN        launches that a block stays after its last seen use, and is back before the next\n"
-     "    NEAP_PLAN_SECONDS  for planning, beside the program\n"
+     "    NEAP_PLAN_SECONDS  for planning, beside the program; 2 unless set\n"
      "    NEAP_TELL_LIMIT    1: the program is told that the device has no more memory than the limit\n"
      "    NEAP_RECORD        file for the trace\n"
      "    NEAP_REPORT        file for the report at the end; standard error unless set, none where it is \"-\"\n"

@@ -51,7 +51,7 @@ fails conf-long 2 'is too long' env PYTORCH_ALLOC_CONF="x:$(printf '%05000d' 0)"
 
 # ---- options
 show run --limit 8GiB --report r.json --record=t.gz --tell-limit --plan-cache /p --min-block 64KiB --margin 3 \
-    --log debug --json
+    --log debug --plan-seconds 2.5s --json
 is limit "$(value NEAP_LIMIT)" 8589934592
 is report "$(value NEAP_REPORT)" "$work/r.json"
 is record "$(value NEAP_RECORD)" "$work/t.gz"
@@ -59,9 +59,14 @@ is tell-limit "$(value NEAP_TELL_LIMIT)" 1
 is plan-cache "$(value NEAP_PLAN_CACHE)" /p
 is min-block "$(value NEAP_MIN_BLOCK)" 65536
 is margin "$(value NEAP_MARGIN)" 3
+is plan-seconds "$(value NEAP_PLAN_SECONDS)" 2.5
 is log "$(value NEAP_LOG)" debug
 is live "$(value NEAP_LIVE)" 1
 is json "$(value NEAP_REPORT_JSON)" 1
+NEAP_PLAN_SECONDS=7 show run --plan-seconds 0.00001
+is plan-seconds-few "$(value NEAP_PLAN_SECONDS)" 1e-05
+NEAP_PLAN_SECONDS=7 show run
+is plan-seconds-stays "$(value NEAP_PLAN_SECONDS)" 7
 show run --limit 70%
 is limit-share "$(value NEAP_LIMIT)" 70.0000000%
 NEAP_LIMIT=5 show run --overhead 1%
@@ -107,6 +112,9 @@ fails overhead-nonsense 2 '--overhead takes a share' neap run --overhead little 
 fails overhead-none 2 '--overhead must be above 0%' neap run --overhead 0% -- true
 fails limit-and-overhead 2 'one of them' neap run --limit 1GB --overhead 1% -- true
 fails margin-nonsense 2 '--margin must be at most' neap run --margin 4294967296 -- true
+fails plan-seconds-nonsense 2 "--plan-seconds takes seconds, not 'soon'" neap run --plan-seconds soon -- true
+fails plan-seconds-none 2 '--plan-seconds must be above 0' neap run --plan-seconds 0 -- true
+fails plan-seconds-many 2 'and at most 1000000' neap run --plan-seconds 1000001 -- true
 fails log-nonsense 2 "did you mean 'debug'?" neap run --log debgu -- true
 fails unknown-option 2 "did you mean '--limit'?" neap run --limt 1GB -- true
 

@@ -154,6 +154,9 @@ static void test_what_cannot_be_read_is_said(void **state)
         {"NEAP_MARGIN", "4294967296"},
         {"NEAP_MARGIN", "-1"},
         {"NEAP_PLAN_SECONDS", "soon"},
+        {"NEAP_PLAN_SECONDS", "0"},
+        {"NEAP_PLAN_SECONDS", "1000001"},
+        {"NEAP_PLAN_SECONDS", "2.5s"},
         {"NEAP_VERIFY_LAUNCHES", "9-3"},
         {"NEAP_VERIFY_LAUNCHES", "9"},
         {"NEAP_VERIFY_BLOCKS", "1-2-3"},
@@ -198,6 +201,24 @@ static void test_long_nonsense_is_cut(void **state)
     ASSERT_TRUE(all[strlen(all) - 1] == '\n');
 }
 
+/* As `neap run --plan-seconds` writes them. */
+static void test_plan_seconds(void **state)
+{
+    static const struct {
+        const char *text;
+        double seconds;
+    } cases[] = {{"2.5", 2.5}, {"1e-05", 1e-5}, {"1000000", 1e6}};
+    char said[512];
+    (void)state;
+    (void)setenv("NEAP_HOOK", "run", 1);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        (void)setenv("NEAP_PLAN_SECONDS", cases[i].text, 1);
+        np_hook_settings settings = read_settings(said);
+        ASSERT_STR_EQ(said, "");
+        ASSERT_TRUE(settings.plan_seconds == cases[i].seconds);
+    }
+}
+
 static void test_any_locale(void **state)
 {
     test_comma_begin();
@@ -214,6 +235,7 @@ int main(void)
         cmocka_unit_test_setup(test_defaults, forget_all),
         cmocka_unit_test_setup(test_each_name, forget_all),
         cmocka_unit_test_setup(test_limits, forget_all),
+        cmocka_unit_test_setup(test_plan_seconds, forget_all),
         cmocka_unit_test_setup(test_what_cannot_be_read_is_said, forget_all),
         cmocka_unit_test_setup(test_long_nonsense_is_cut, forget_all),
         cmocka_unit_test_setup(test_any_locale, forget_all),
