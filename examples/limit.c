@@ -4,7 +4,7 @@
 
 #include "neap.h"
 
-enum { BLOCKS = 10, N = 1 << 18, ROUNDS = 300, LIMIT = 5 << 20 };
+enum { BLOCKS = 10, N = 1 << 18, ROUNDS = 60, LIMIT = 5 << 20 };
 
 typedef struct piece {
     unsigned *x, first; /* x holds first, first + 1, ... */

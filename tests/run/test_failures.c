@@ -95,10 +95,11 @@ static random_settings memory_settings(uint64_t seed, bool is_sim)
     return settings;
 }
 
-/* A program in which everything happens, and not too long. */
-static random_settings find_program(uint64_t first, bool is_sim, size_t *n_calls)
+/* A program in which everything happens, and not too long. Few are so: the first is number 201, unless the planner, whom
+ * the clock stops, found other plans. */
+static random_settings find_program(bool is_sim, size_t *n_calls)
 {
-    for (uint64_t seed = first; seed < first + 500; seed++) {
+    for (uint64_t seed = 201; seed < 701; seed++) {
         random_settings settings = memory_settings(seed, is_sim);
         random_outcome outcome;
         run_or_fail(&settings, &outcome);
@@ -112,10 +113,10 @@ static random_settings find_program(uint64_t first, bool is_sim, size_t *n_calls
 
 /* One allocation in turn after the other, the later ones further apart the smaller `n_near` is: most are of the planner,
  * whose failures cost a plan and not a call. */
-static void fail_each(uint64_t first_seed, bool is_sim, uint32_t n_memory_fails, size_t n_near)
+static void fail_each(bool is_sim, uint32_t n_memory_fails, size_t n_near)
 {
     size_t n_calls;
-    random_settings settings = find_program(first_seed, is_sim, &n_calls);
+    random_settings settings = find_program(is_sim, &n_calls);
     size_t n_made_to_fail = 0;
     size_t n_calls_failed = 0;
     settings.n_memory_fails = n_memory_fails;
@@ -138,9 +139,9 @@ static void test_memory_once(void **state)
 {
     (void)state;
     if (!TEST_RACES) {
-        fail_each(1, true, 0, TEST_SANITIZED ? 8 : 1000); /* every one */
+        fail_each(true, 0, TEST_SANITIZED ? 8 : 1000); /* every one */
     }
-    fail_each(1, false, 0, TEST_SANITIZED ? 8 : test_rounds(60, 1000));
+    fail_each(false, 0, TEST_SANITIZED ? 8 : test_rounds(60, 1000));
 }
 
 #if !TEST_RACES /* one thread */
@@ -149,7 +150,7 @@ static void test_memory_once(void **state)
 static void test_memory_for_a_while(void **state)
 {
     (void)state;
-    fail_each(50, true, 3, TEST_SANITIZED ? 8 : test_rounds(60, 1000));
+    fail_each(true, 3, TEST_SANITIZED ? 8 : test_rounds(60, 1000));
 }
 
 #endif
