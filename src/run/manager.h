@@ -348,6 +348,13 @@ void np_visit_note(neap_device *m, uint32_t life, uint32_t exec);
 /* At the end of a lap: those who come again and again are planned for, more and more seldom. */
 void np_visit_heed(neap_device *m, np_pattern *pattern);
 
+/* ---- elsewhere.c ---- */
+
+/* Those of m->visit.parts that have no place are mapped onto other pages; on failure none are. Waits for all work. */
+neap_status np_elsewhere_begin(neap_device *m, const np_program_event *event, const np_given *given);
+/* And back. No work is under way. What fails is still elsewhere: the plan is to be left then, which unmaps it. */
+neap_status np_elsewhere_end(neap_device *m);
+
 /* ---- start.c ---- */
 
 /* Called off the plan before an event is served: where it is the start of a known pattern, enters it. */

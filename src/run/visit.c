@@ -106,20 +106,16 @@ static bool is_used(const neap_device *m, const np_program_event *event, const n
     return false;
 }
 
-/* False: it cannot be there without harm. */
-static bool look_around(const neap_device *m, const np_program_event *event, const np_given *given, np_visit_part *part)
+static void look_around(const neap_device *m, const np_program_event *event, const np_given *given, np_visit_part *part)
 {
     const np_program_swap *swap = swap_at(m->pattern, part->swap);
     for (uint32_t life = 0; life < m->pattern->program.lives.n; life++) {
         if (life != swap->life) {
             meeting found = meet_life(m->pattern, swap, life);
-            if (found.fixed || (found.any && is_used(m, event, given, life))) {
-                return false;
-            }
-            part->aside = found.here ? 0 : part->aside;
+            part->has_no_place |= found.fixed || (found.any && is_used(m, event, given, life));
+            part->aside = found.here || part->has_no_place ? 0 : part->aside;
         }
     }
-    return true;
 }
 
 /* ---- what comes ---- */
@@ -264,14 +260,21 @@ static neap_status for_all(neap_device *m, np_stream stream, for_part *each)
     return status;
 }
 
+static neap_status drain_surely(neap_device *m)
+{
+    neap_status status = np_drain(m);
+    for (int i = 0; i < MANY_TRIES && status != NEAP_OK; i++) {
+        status = np_drain(m);
+    }
+    return status;
+}
+
 /* What has come must go: whatever fails is tried again, and the host waits where streams cannot. */
 static neap_status for_all_surely(neap_device *m, np_stream stream, for_part *each)
 {
     size_t n_done = 0;
     neap_status status = np_seen_wait_all(m, stream);
-    for (int i = 0; i < MANY_TRIES && status != NEAP_OK; i++) {
-        status = np_drain(m);
-    }
+    status = status == NEAP_OK ? NEAP_OK : drain_surely(m);
     for (int i = 0; i < MANY_TRIES && status == NEAP_OK && n_done < m->visit.parts.n;) {
         if (each(m, &m->visit.parts.items[n_done]) == NEAP_OK) {
             n_done++;
@@ -282,20 +285,46 @@ static neap_status for_all_surely(neap_device *m, np_stream stream, for_part *ea
     return status == NEAP_OK && n_done < m->visit.parts.n ? NEAP_DEVICE_FAILED : status;
 }
 
+static bool any_without_place(const neap_device *m)
+{
+    for (size_t i = 0; i < m->visit.parts.n; i++) {
+        if (m->visit.parts.items[i].has_no_place) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is mapped elsewhere is mapped back, once nothing is under way there. */
+static neap_status end_elsewhere(neap_device *m)
+{
+    neap_status status = NEAP_OK;
+    if (any_without_place(m)) {
+        status = drain_surely(m);
+    }
+    return status == NEAP_OK ? np_elsewhere_end(m) : status;
+}
+
 bool np_visit_come(neap_device *m, const np_program_event *event, const np_given *given)
 {
     neap_status status = list_parts(m, event, given);
     for (size_t i = 0; i < m->visit.parts.n && status == NEAP_OK; i++) {
-        np_visit_part *part = &m->visit.parts.items[i];
-        status = part->is_in_place || look_around(m, event, given, part) ? NEAP_OK : NEAP_NO_PLAN;
+        if (!m->visit.parts.items[i].is_in_place) {
+            look_around(m, event, given, &m->visit.parts.items[i]);
+        }
     }
     if (status == NEAP_OK) {
         status = make_room(m);
     }
-    if (status == NEAP_OK) {
-        status = for_all(m, NP_STREAM_OUT, put_aside);
+    if (status == NEAP_OK && any_without_place(m)) {
+        status = np_elsewhere_begin(m, event, given);
     }
-    if (status != NEAP_OK) { /* nothing has changed */
+    if (status != NEAP_OK) {
+        return false;
+    }
+    status = for_all(m, NP_STREAM_OUT, put_aside);
+    if (status != NEAP_OK) {
+        (void)end_elsewhere(m);
         return false;
     }
     status = for_all(m, NP_STREAM_IN, come);
@@ -304,6 +333,7 @@ bool np_visit_come(neap_device *m, const np_program_event *event, const np_given
     }
     if (status != NEAP_OK) {
         (void)for_all_surely(m, NP_STREAM_IN, put_back);
+        (void)end_elsewhere(m);
         return false;
     }
     m->stats.n_visits++;
@@ -315,8 +345,10 @@ neap_status np_visit_go(neap_device *m, np_stream stream)
 {
     neap_status status = for_all_surely(m, NP_STREAM_OUT, go);
     neap_status restored = for_all_surely(m, NP_STREAM_IN, put_back); /* in any case */
+    neap_status moved = end_elsewhere(m);
     uint64_t mark;
     status = status == NEAP_OK ? restored : status;
+    status = status == NEAP_OK ? moved : status;
     if (status == NEAP_OK && np_seen_wait_all(m, stream) == NEAP_OK &&
         m->device->api->copy(m->device, stream, m->arena.address, m->arena.address, 0, &mark) == NEAP_OK) {
         m->late[stream] = mark;

@@ -6,8 +6,9 @@
  * are copied out again, as the work may have written them, and what stood there is put back. All of it comes after
  * everything that was given before, and before everything that is given after it: nobody else sees it.
  *
- * A block cannot visit where the work uses one of those whose bytes are aside meanwhile, or might without being seen to:
- * those that the plan counts as used then (its margin is in that), and those that are fixed. Then the plan is left. */
+ * Nothing may be aside that the work uses, or might without being seen to: what the plan counts as used then (its margin is
+ * in that), and what is fixed. A block in whose place such a one stands comes to other pages of the arena (elsewhere.c).
+ * Where there are too few, the plan is left. */
 #ifndef NP_RUN_VISIT_H
 #define NP_RUN_VISIT_H
 
@@ -18,9 +19,11 @@
 
 typedef struct np_visit_part {
     uint32_t swap;
-    uint64_t aside;   /* where in `scratch` what stands there is kept; NP_NOT_ASIDE: nothing stands there */
-    bool is_in_place; /* only its copy out was given: it need not come */
-    bool is_written;  /* by the work, as far as is known */
+    uint64_t aside;    /* where in `scratch` what stands there is kept; NP_NOT_ASIDE: nothing stands there */
+    bool has_no_place; /* its own is in use by the work, or by something that is fixed: it gets another */
+    bool is_elsewhere; /* and is there */
+    bool is_in_place;  /* only its copy out was given: it need not come */
+    bool is_written;   /* by the work, as far as is known */
 } np_visit_part;
 
 #define NP_NOT_ASIDE UINT64_MAX
