@@ -395,6 +395,49 @@ typedef struct neap_sweep_row {
 neap_status neap_swap_sweep(const neap_trace *trace, const neap_swap_options *options, size_t n_rows,
                             const neap_memory *memory, neap_error *error, neap_sweep_row *rows);
 
+/* What `neap run` would plan for the program of a recording. It plans for less than neap_swap_make does: small blocks stand
+ * aside, within the limit; blocks have their places from malloc to free; a use lasts some launches longer; what some
+ * iterations use and others do not stays. Here the recording is given to the planner of the run itself. */
+#define NEAP_RUN_MIN_BLOCK (1 << 18) /* bytes: what `neap run` takes where it is not told otherwise */
+#define NEAP_RUN_MARGIN 2            /* launches */
+#define NEAP_RUN_THREADS 2
+
+typedef struct neap_foresee_options {
+    neap_link link;
+    uint64_t limit;     /* bytes; 0: limit_share */
+    double limit_share; /* of the load that is planned, 0 to 1; 0 with limit 0: the lowest limit that costs at most `overhead` */
+    double overhead;    /* allowed where no limit is given; 0: nothing is swapped */
+    uint64_t min_block; /* smaller blocks stand aside; 0: NEAP_RUN_MIN_BLOCK */
+    uint32_t margin;    /* launches that a block stays after a use, and is back before one: NEAP_RUN_MARGIN, or less, or more */
+    uint64_t page;      /* of the device; 0: 2 MiB */
+    double seconds;     /* for a plan; 0: 2 s */
+    uint64_t seed;
+    unsigned n_threads; /* 0: NEAP_RUN_THREADS */
+} neap_foresee_options;
+
+typedef struct neap_foreseen {
+    uint64_t peak_load;        /* without swapping: blocks of all sizes, from malloc to free */
+    uint64_t planned_load;     /* of the blocks that take part in the plan: a limit in per cent is a share of this */
+    uint64_t beside;           /* held for the others, which stand aside: within the limit */
+    uint64_t limit;            /* asked for, found, or raised; 0: none */
+    bool limit_was_raised;     /* nothing was found within the one asked for */
+    uint64_t load_min;         /* the peak when every candidate gap is swapped, and what stands aside */
+    uint64_t footprint;        /* device memory to hold, what stands aside included */
+    double iteration_ns;       /* of a period, undisturbed */
+    double overhead;           /* (period with the plan - without) / without */
+    double bound_overhead;     /* no swap-only plan at this limit has less, whatever its constraints, */
+    double bound_overhead_any; /* nor would it, had all directions of accesses been known and been the best possible */
+    size_t n_swaps;
+    uint64_t bytes_out; /* a period */
+    uint64_t bytes_in;
+    double seconds;
+} neap_foreseen;
+
+/* NEAP_NO_PERIOD: the trace never repeats. NEAP_NO_PLAN: neap run would find none and swap nothing. NEAP_BAD_INPUT: there
+ * are no execs in the period. */
+neap_status neap_foresee(const neap_trace *trace, const neap_foresee_options *options, const neap_memory *memory,
+                         neap_error *error, neap_foreseen *foreseen);
+
 /* ---------------------------------------------------------------- devices ---- */
 
 /* A program allocates, frees and executes through a device. neap watches; once the program repeats itself, it plans, and

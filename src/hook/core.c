@@ -156,7 +156,7 @@ static neap_device_options options_of(const np_hook_settings *settings, np_hook_
         .limit_share = settings->limit_share,
         .plan_cache = settings->plan_cache,
         .min_block = settings->min_block,
-        .plan_threads = 2,
+        .plan_threads = NEAP_RUN_THREADS,
         .plan_seconds = settings->plan_seconds,
         .log_level = settings->log_level,
         .log = say_logged,

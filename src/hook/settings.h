@@ -26,8 +26,8 @@
 #include "neap.h"
 
 enum {
-    NP_HOOK_MIN_BLOCK = 1 << 18, /* what holds where nothing is set */
-    NP_HOOK_MARGIN = 2,
+    NP_HOOK_MIN_BLOCK = NEAP_RUN_MIN_BLOCK, /* what holds where nothing is set */
+    NP_HOOK_MARGIN = NEAP_RUN_MARGIN,
 };
 
 typedef enum np_hook_mode { NP_HOOK_OFF, NP_HOOK_RUN, NP_HOOK_RECORD, NP_HOOK_VERIFY } np_hook_mode;

@@ -8,13 +8,6 @@ enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
 #define URGENT_SHARE 0.25                    /* of the time for planning */
 #define FIRST_PAUSE_NS ((uint64_t)250000000) /* before planning is tried again, doubled each time it fails */
 
-/* Beneath a program, blocks that are planned need not be worth swapping: one of less than half a page frees little. */
-static uint64_t least_swapped(const neap_device *m)
-{
-    uint64_t half = m->device->page_bytes / 2;
-    return m->options.min_block > half ? m->options.min_block : half;
-}
-
 static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_lesson *lesson)
 {
     neap_status status = NEAP_OK;
@@ -68,7 +61,8 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->page_bytes = m->device->page_bytes;
     lesson->limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * m->device->page_bytes;
     lesson->limit_share = m->options.limit_share;
-    lesson->min_block = m->is_beneath ? least_swapped(m) : m->options.min_block;
+    lesson->min_block = m->is_beneath ? np_lesson_least_swapped(m->options.min_block, m->device->page_bytes)
+                                      : m->options.min_block;
     lesson->seconds = m->options.plan_seconds * (wish->is_urgent ? URGENT_SHARE : 1);
     lesson->n_threads = m->options.plan_threads;
     lesson->seed = wish->seed;

@@ -17,15 +17,19 @@ typedef struct forecast {
     bool *is_out;
     np_clean *cleans;      /* by life */
     np_times starts[LAPS]; /* of the first exec */
+    uint64_t bytes_out;    /* of the lap under way */
+    uint64_t bytes_in;
 } forecast;
 
 /* A copy of nothing, where there is nothing to copy, holds its place in the order of copies (follow.c). */
 static neap_status copy(forecast *f, np_stream stream, uint32_t swap, bool is_needed, uint64_t *marks)
 {
     const np_program_swap *s = &f->program->swaps.items[swap];
+    uint64_t bytes = is_needed ? s->end - s->begin : 0;
     neap_status status = np_virtual_reserve(&f->time, stream);
     if (status == NEAP_OK) {
-        np_virtual_copy(&f->time, stream, is_needed ? s->end - s->begin : 0);
+        *(stream == NP_STREAM_OUT ? &f->bytes_out : &f->bytes_in) += bytes;
+        np_virtual_copy(&f->time, stream, bytes);
         marks[swap] = f->time.streams[stream].mark;
     }
     return status;
@@ -97,7 +101,7 @@ static neap_status do_event(forecast *f, const np_program_event *event, uint32_t
     return status == NEAP_OK ? do_ops(f, event->first_op + event->n_before, event->n_after) : status;
 }
 
-static neap_status run(forecast *f, double *period_ns)
+static neap_status run(forecast *f, np_forecast *result)
 {
     const np_program *program = f->program;
     neap_status status = NEAP_OK;
@@ -112,6 +116,7 @@ static neap_status run(forecast *f, double *period_ns)
         f->is_out[i] = program->swaps.items[i].starts_absent;
     }
     for (uint32_t lap = 0; lap < LAPS && status == NEAP_OK; lap++) {
+        f->bytes_out = f->bytes_in = 0;
         for (size_t i = 0; i < program->events.n && status == NEAP_OK; i++) {
             status = do_event(f, &program->events.items[i], lap);
         }
@@ -120,19 +125,22 @@ static neap_status run(forecast *f, double *period_ns)
         np_virtual_sync(&f->time, s, f->time.streams[s].mark);
     }
     if (status == NEAP_OK) {
-        *period_ns = (double)(f->starts[LAPS - 1].start_ns - f->starts[FIRST_LAP].start_ns) / (LAPS - 1 - FIRST_LAP);
+        uint64_t laps_ns = f->starts[LAPS - 1].start_ns - f->starts[FIRST_LAP].start_ns;
+        *result = (np_forecast){.period_ns = (double)laps_ns / (LAPS - 1 - FIRST_LAP),
+                                .bytes_out = f->bytes_out,
+                                .bytes_in = f->bytes_in};
     }
     return status;
 }
 
 neap_status np_program_forecast(const np_program *program, const uint64_t *exec_ns, const neap_link *link,
-                                const neap_memory *memory, double *period_ns)
+                                const neap_memory *memory, np_forecast *result)
 {
     size_t n_swaps = program->swaps.n;
     forecast f = {.program = program, .exec_ns = exec_ns};
     neap_status status;
     if (program->n_execs == 0) {
-        *period_ns = 0;
+        *result = (np_forecast){0};
         return NEAP_OK;
     }
     np_virtual_init(&f.time, memory, link);
@@ -142,7 +150,7 @@ neap_status np_program_forecast(const np_program *program, const uint64_t *exec_
     f.in_marks = np_memory_alloc_zero(memory, n_swaps, sizeof *f.in_marks);
     f.is_out = np_memory_alloc_zero(memory, n_swaps, sizeof *f.is_out);
     f.cleans = np_memory_alloc_zero(memory, program->lives.n, sizeof *f.cleans);
-    status = f.exec_marks && f.exec_streams && f.out_marks && f.in_marks && f.is_out && f.cleans ? run(&f, period_ns)
+    status = f.exec_marks && f.exec_streams && f.out_marks && f.in_marks && f.is_out && f.cleans ? run(&f, result)
                                                                                                  : NEAP_NO_MEMORY;
     np_memory_free(memory, f.exec_marks, program->n_execs, sizeof *f.exec_marks);
     np_memory_free(memory, f.exec_streams, program->n_execs, sizeof *f.exec_streams);

@@ -7,9 +7,16 @@
 
 #include "run/program.h"
 
+/* Of an iteration, once they are alike. */
+typedef struct np_forecast {
+    double period_ns;
+    uint64_t bytes_out; /* copied to the host: what it has already is not */
+    uint64_t bytes_in;
+} np_forecast;
+
 /* exec_ns: durations by exec. What the undisturbed period is longer than their sum is an even pause before every exec.
- * *period_ns: of an iteration, once they are alike. A program without execs takes no time. */
+ * A program without execs takes no time. */
 neap_status np_program_forecast(const np_program *program, const uint64_t *exec_ns, const neap_link *link,
-                                const neap_memory *memory, double *period_ns);
+                                const neap_memory *memory, np_forecast *result);
 
 #endif

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "run/doubt.h"
-#include "run/forecast.h"
 #include "run/timing.h"
 #include "swap/bound.h"
 #include "swap/candidates.h"
@@ -239,7 +238,7 @@ static neap_status find_limit(study *s)
     return NEAP_OK;
 }
 
-static uint64_t arena_limit(const np_lesson *lesson, uint64_t limit)
+uint64_t np_lesson_arena_limit(const np_lesson *lesson, uint64_t limit)
 {
     uint64_t rest = limit > lesson->beside_bytes ? limit - lesson->beside_bytes : 0;
     return rest - rest % lesson->page_bytes;
@@ -255,7 +254,7 @@ static neap_status plan_swaps(study *s, uint64_t limit)
 static neap_status plan_again(study *s)
 {
     s->planner.deadline_ns = np_clock_ns() + (uint64_t)(s->lesson->seconds * 1e9);
-    return plan_swaps(s, arena_limit(s->lesson, s->lesson->limit_used));
+    return plan_swaps(s, np_lesson_arena_limit(s->lesson, s->lesson->limit_used));
 }
 
 /* The limit is below what swapping reaches: it is raised to that, or to a little more, since blocks must find their places
@@ -279,13 +278,13 @@ static neap_status plan_within(study *s)
 {
     np_lesson *lesson = s->lesson;
     bool is_low = lesson->load_min + lesson->beside_bytes > lesson->limit_used;
-    neap_status status = plan_swaps(s, arena_limit(lesson, lesson->limit_used));
+    neap_status status = plan_swaps(s, np_lesson_arena_limit(lesson, lesson->limit_used));
     if (status == NEAP_NO_PLAN && s->planner.min_block > lesson->page_bytes) {
         s->planner.min_block = lesson->page_bytes;
         status = plan_again(s);
     }
     if (status == NEAP_NO_PLAN && (is_low ? !lesson->is_replan : lesson->may_raise)) {
-        status = plan_above(s, is_low ? lesson->load_min : arena_limit(lesson, lesson->limit_used));
+        status = plan_above(s, is_low ? lesson->load_min : np_lesson_arena_limit(lesson, lesson->limit_used));
     }
     return status;
 }
@@ -329,7 +328,7 @@ static neap_status plan(study *s)
             np_plan_pool(&s->planner, lesson->is_quick ? quick_seconds(s) : lesson->seconds * POOL_SHARE, &s->judged);
     }
     if (status == NEAP_OK && lesson->is_quick &&
-        (lesson->limit == 0 || s->judged.place.footprint <= arena_limit(lesson, lesson->limit))) {
+        (lesson->limit == 0 || s->judged.place.footprint <= np_lesson_arena_limit(lesson, lesson->limit))) {
         return NEAP_OK;
     }
     lesson->is_quick = false;
@@ -337,7 +336,7 @@ static neap_status plan(study *s)
         return plan_at_cost(s);
     }
     if (status == NEAP_OK && lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
-        s->judged.place.footprint > arena_limit(lesson, lesson->limit_used)) {
+        s->judged.place.footprint > np_lesson_arena_limit(lesson, lesson->limit_used)) {
         status = plan_within(s);
     }
     tell(lesson, NP_PHASE_PLACES);
@@ -391,10 +390,9 @@ static neap_status make_program(study *s)
     status = has_whole_pages(lesson) ? np_program_check(&lesson->program, &lesson->error)
                                      : np_fail(&lesson->error, NEAP_INTERNAL, "a swap is not of whole pages");
     if (status == NEAP_OK && lesson->program.swaps.n > 0) {
-        double period_ns = 0;
-        status =
-            np_program_forecast(&lesson->program, lesson->exec_ns.items, &lesson->link, lesson->memory, &period_ns);
-        lesson->program.overhead = period_ns / lesson->program.period_ns - 1;
+        status = np_program_forecast(&lesson->program, lesson->exec_ns.items, &lesson->link, lesson->memory,
+                                     &lesson->forecast);
+        lesson->program.overhead = lesson->forecast.period_ns / lesson->program.period_ns - 1;
     }
     return status;
 }

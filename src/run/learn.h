@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "run/block.h"
+#include "run/forecast.h"
 #include "run/margin.h"
 #include "run/program.h"
 
@@ -63,6 +64,7 @@ typedef struct np_lesson {
     neap_status status;       /* NEAP_NO_PERIOD, NEAP_NO_PLAN, ... */
     neap_error error;
     np_program program;
+    np_forecast forecast;       /* of it; all 0 where nothing is swapped */
     np_array(uint64_t) exec_ns; /* by exec of the period */
     np_array(char) names;       /* of the period's execs, each ended by '\0' */
     np_array(uint32_t) name_at; /* by exec: into `names` */
@@ -72,6 +74,15 @@ typedef struct np_lesson {
     atomic_int *phase;              /* NULL, or told what is being planned: np_phase */
     const atomic_bool *is_stopping; /* NULL, or true: come to an end */
 } np_lesson;
+
+/* Beneath a program, blocks that are planned need not be worth swapping: one of less than half a page frees little. */
+static inline uint64_t np_lesson_least_swapped(uint64_t min_block, uint64_t page_bytes)
+{
+    return min_block > page_bytes / 2 ? min_block : page_bytes / 2;
+}
+
+/* What is left of a limit for the arena: whole pages. */
+uint64_t np_lesson_arena_limit(const np_lesson *lesson, uint64_t limit);
 
 void np_lesson_learn(np_lesson *lesson);
 void np_lesson_free(np_lesson *lesson); /* NULL is allowed */

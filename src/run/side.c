@@ -12,18 +12,22 @@ static uint64_t round_up(uint64_t bytes, uint64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* A slab holds two of the largest blocks. */
+uint64_t np_side_slab_bytes(uint64_t min_block, uint64_t page_bytes)
+{
+    uint64_t least = 2 * round_up(min_block, UNIT);
+    if (page_bytes < SLAB_BYTES) { /* small pages, small slabs */
+        return round_up(least, page_bytes);
+    }
+    return round_up(least > SLAB_BYTES ? least : SLAB_BYTES, page_bytes);
+}
+
 static neap_status begin(neap_device *m)
 {
     np_side *side = &m->side;
     uint64_t page = m->device->page_bytes;
-    uint64_t least = 2 * round_up(m->options.min_block, UNIT);
     uint64_t bytes = m->device->n_pages * page;
     neap_status status;
-    side->slab_bytes = round_up(least > SLAB_BYTES ? least : SLAB_BYTES, page);
-    if (page < SLAB_BYTES) { /* small pages, small slabs */
-        side->slab_bytes = round_up(least, page);
-    }
+    side->slab_bytes = np_side_slab_bytes(m->options.min_block, page);
     bytes = round_up(bytes < MOST_BYTES ? bytes : MOST_BYTES, side->slab_bytes);
     status = np_view_make(&m->pages, (uint32_t)(bytes / page), &side->view);
     for (np_stream s = 0; s < NP_SIDE_HEAPS && status == NEAP_OK; s++) {

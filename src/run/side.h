@@ -38,4 +38,7 @@ typedef struct np_side {
     uint64_t n_live;
 } np_side;
 
+/* A slab holds two of the largest blocks, which are below min_block. */
+uint64_t np_side_slab_bytes(uint64_t min_block, uint64_t page_bytes);
+
 #endif

@@ -34,7 +34,8 @@ static double compare(const char *settings, double share)
     const np_pattern *pattern;
     neap_stats stats;
     neap_link link;
-    double forecast_ns = 0;
+    np_forecast forecast = {0};
+    double forecast_ns;
     double measured_ns;
     (void)snprintf(name, sizeof name, "sim:%s,page=4KiB,memory=64MiB", settings);
     little_start(&p, &options);
@@ -43,7 +44,8 @@ static double compare(const char *settings, double share)
     stats = little_stats(&p);
     pattern = p.device->pattern;
     ASSERT_OK(p.raw->api->link(p.raw, &link));
-    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &np_memory_default, &forecast_ns));
+    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &np_memory_default, &forecast));
+    forecast_ns = forecast.period_ns;
     ASSERT_TRUE(stats.iteration_ns == 20.0 * (double)p.options.exec_ns);
     ASSERT_TRUE(is_close(forecast_ns, (1 + stats.plan_overhead) * stats.iteration_ns));
     ASSERT_TRUE(is_close(forecast_ns, (1 + stats.overhead) * stats.iteration_ns));
@@ -76,10 +78,10 @@ static void test_nothing_to_do(void **state)
 {
     np_program program = {.memory = &np_memory_default};
     neap_link link = {.out_gbs = 1, .in_gbs = 1};
-    double period_ns = -1;
+    np_forecast forecast = {.period_ns = -1};
     (void)state;
-    ASSERT_OK(np_program_forecast(&program, NULL, &link, &np_memory_default, &period_ns));
-    ASSERT_TRUE(period_ns == 0);
+    ASSERT_OK(np_program_forecast(&program, NULL, &link, &np_memory_default, &forecast));
+    ASSERT_TRUE(forecast.period_ns == 0);
 }
 
 /* Pauses between execs are part of the iteration: what it is longer than its execs. */
@@ -89,15 +91,15 @@ static void test_pauses(void **state)
     little_program p;
     np_pattern *pattern;
     neap_link link;
-    double period_ns = 0;
+    np_forecast forecast = {0};
     (void)state;
     little_start(&p, &options);
     (void)little_run_until_plan(&p, 10);
     pattern = p.device->pattern;
     ASSERT_OK(p.raw->api->link(p.raw, &link));
     pattern->program.period_ns *= 1.5;
-    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &np_memory_default, &period_ns));
-    ASSERT_TRUE(is_close(period_ns, pattern->program.period_ns));
+    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &np_memory_default, &forecast));
+    ASSERT_TRUE(is_close(forecast.period_ns, pattern->program.period_ns));
     little_end(&p);
 }
 
@@ -109,9 +111,9 @@ typedef struct question {
 static neap_status ask(const neap_memory *memory, void *user)
 {
     const question *q = user;
-    double period_ns = -1;
-    neap_status status = np_program_forecast(&q->pattern->program, q->pattern->exec_ns, &q->link, memory, &period_ns);
-    ASSERT_EQ(period_ns > 0, status == NEAP_OK);
+    np_forecast forecast = {.period_ns = -1};
+    neap_status status = np_program_forecast(&q->pattern->program, q->pattern->exec_ns, &q->link, memory, &forecast);
+    ASSERT_EQ(forecast.period_ns > 0, status == NEAP_OK);
     return status;
 }
 

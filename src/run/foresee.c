@@ -1,0 +1,280 @@
+/* foresee.c: what a run would plan for a recorded program, before it runs.
+ *
+ * The planner of a run has constraints that planning on a trace need not have, and each costs something. So nothing is
+ * imitated: the recording becomes a lesson, as a running program's does (ask.c, residents.c), and is learned by the same
+ * code. It is the lesson of the plan that stays: the program has run on the pool alone by then, its times are known, and
+ * everything may stand elsewhere than it does. Under a limit blocks do not share pages (seam.c), so none of those that are
+ * always there has a lead or a neighbour. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "run/learn.h"
+#include "run/side.h"
+#include "swap/bound_overhead.h"
+#include "trace/copy.h"
+
+enum { UNIT = 512 }; /* bytes: sizes are rounded up to it */
+
+#define PAGE_BYTES ((uint64_t)2 << 20)
+#define MAX_SECONDS 1e6
+
+typedef struct foresight {
+    const neap_memory *memory;
+    const neap_trace *trace;
+    neap_foresee_options options; /* with the defaults filled in */
+    neap_error *error;
+    np_lesson *lesson;
+    uint64_t beside;
+} foresight;
+
+/* ---- what stands aside ---- */
+
+static neap_status side_take(np_heap *heap, uint64_t slab_bytes, uint64_t bytes, uint32_t *at)
+{
+    uint64_t size = (bytes + UNIT - 1) / UNIT * UNIT;
+    uint32_t block = np_heap_best_fit(heap, size);
+    neap_status status = NEAP_OK;
+    if (block == NP_HEAP_NONE) {
+        status = np_heap_add_chunk(heap, slab_bytes, &block);
+    }
+    if (status == NEAP_OK) {
+        status = np_heap_take(heap, block, size);
+    }
+    *at = block;
+    return status;
+}
+
+/* All on one stream: a recording does not tell for which one a block was asked. `at`: by block, its place. */
+static neap_status side_replay(const foresight *f, np_heap *heap, uint64_t slab_bytes, uint32_t *at)
+{
+    const neap_trace *trace = f->trace;
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; i < trace->blocks.n && status == NEAP_OK; i++) {
+        const neap_trace_block *block = &trace->blocks.items[i];
+        if (block->malloc_event == NEAP_NEVER && block->bytes < f->options.min_block) {
+            status = side_take(heap, slab_bytes, block->bytes, &at[i]);
+        }
+    }
+    for (size_t i = 0; i < trace->events.n && status == NEAP_OK; i++) {
+        const neap_event *event = &trace->events.items[i];
+        uint64_t bytes = event->kind == NEAP_EVENT_EXEC ? UINT64_MAX : trace->blocks.items[event->subject].bytes;
+        if (bytes < f->options.min_block && event->kind == NEAP_EVENT_MALLOC) {
+            status = side_take(heap, slab_bytes, bytes, &at[event->subject]);
+        } else if (bytes < f->options.min_block) {
+            np_heap_give(heap, at[event->subject]);
+        }
+    }
+    return status;
+}
+
+/* The range of small blocks grows and never shrinks. Those that `neap record` left out are counted by it. */
+static neap_status find_beside(foresight *f)
+{
+    uint64_t slab_bytes = np_side_slab_bytes(f->options.min_block, f->options.page);
+    const char *text = neap_trace_meta(f->trace, "beside_bytes");
+    uint64_t recorded = text ? strtoull(text, NULL, 10) : 0;
+    uint32_t *at = np_memory_alloc(f->memory, f->trace->blocks.n, sizeof *at);
+    np_heap heap;
+    neap_status status = at ? NEAP_OK : NEAP_NO_MEMORY;
+    np_heap_init(&heap, f->memory);
+    if (status == NEAP_OK) {
+        status = side_replay(f, &heap, slab_bytes, at);
+    }
+    f->beside = heap.held + (recorded < NP_TRACE_BYTES_MAX ? recorded : 0);
+    f->beside += f->beside > 0 ? slab_bytes : 0; /* and a little room for it to grow */
+    np_heap_free(&heap);
+    np_memory_free(f->memory, at, f->trace->blocks.n, sizeof *at);
+    return status;
+}
+
+/* ---- the lesson ---- */
+
+/* Who is there when the plan is entered. Of those that are not there all through, none is looked at. */
+static neap_status list_residents(const foresight *f)
+{
+    const neap_trace *trace = f->lesson->trace;
+    neap_status status = np_array_reserve(f->memory, &f->lesson->residents, trace->blocks.n);
+    for (size_t i = 0; i < trace->blocks.n && status == NEAP_OK; i++) {
+        f->lesson->residents.items[f->lesson->residents.n++] = (np_resident){.id = trace->blocks.items[i].id,
+                                                                             .neighbour = NP_NO_NEIGHBOUR,
+                                                                             .first_page = UINT32_MAX,
+                                                                             .life = NP_NO_LIFE};
+    }
+    return status;
+}
+
+static neap_status give_lesson(foresight *f)
+{
+    const neap_foresee_options *options = &f->options;
+    np_lesson *lesson = np_memory_alloc_zero(f->memory, 1, sizeof *lesson);
+    neap_status status;
+    if (!lesson) {
+        return NEAP_NO_MEMORY;
+    }
+    f->lesson = lesson;
+    lesson->memory = f->memory;
+    lesson->page_bytes = options->page;
+    lesson->limit = options->limit - options->limit % options->page;
+    if (options->limit > 0 && lesson->limit == 0) {
+        lesson->limit = options->page;
+    }
+    lesson->limit_share = options->limit > 0 ? 0 : options->limit_share;
+    lesson->overhead = options->limit > 0 || options->limit_share > 0 ? 0 : options->overhead;
+    lesson->min_block = np_lesson_least_swapped(options->min_block, options->page);
+    lesson->beside_bytes = f->beside;
+    lesson->margin = options->margin;
+    lesson->link = options->link;
+    lesson->seconds = options->seconds;
+    lesson->n_threads = options->n_threads;
+    lesson->seed = options->seed;
+    lesson->may_raise = true;
+    lesson->is_disturbed = true; /* an iteration is as long as the trace says, or as its execs together */
+    status = np_trace_copy_large(f->trace, options->min_block, f->memory, &lesson->trace);
+    return status == NEAP_OK ? list_residents(f) : status;
+}
+
+/* ---- the answer ---- */
+
+/* For unknown directions taken as writes, or for the best possible ones. The lesson's trace has the times it was planned
+ * with. */
+static neap_status find_bound(const foresight *f, const np_period *period, np_directions directions, uint64_t limit,
+                              double *overhead)
+{
+    np_timeline_options options = {.alignment = UNIT, .slower = 1, .directions = directions};
+    np_link link = np_link_from(&f->options.link);
+    np_timeline timeline;
+    double ns = 0;
+    neap_status status = np_timeline_make(period, &options, f->memory, &timeline);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    status = np_bound_overhead(&timeline, &link, limit, &ns);
+    *overhead = timeline.period_ns > 0 ? ns / timeline.period_ns : 0;
+    np_timeline_free(&timeline);
+    return status;
+}
+
+static neap_status find_bounds(const foresight *f, neap_foreseen *seen)
+{
+    uint64_t limit = np_lesson_arena_limit(f->lesson, f->lesson->limit_used);
+    np_period period;
+    neap_status status;
+    if (f->lesson->limit_used == 0) {
+        return NEAP_OK;
+    }
+    status = np_period_find(f->lesson->trace, f->memory, &period);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    status = find_bound(f, &period, NP_DIRECTIONS_CAREFUL, limit, &seen->bound_overhead);
+    if (status == NEAP_OK) {
+        status = find_bound(f, &period, NP_DIRECTIONS_ANY, limit, &seen->bound_overhead_any);
+    }
+    np_period_free(&period);
+    return status;
+}
+
+static neap_status find_peak(const foresight *f, neap_foreseen *seen)
+{
+    neap_info *info;
+    neap_status status = neap_info_make(f->trace, UNIT, f->memory, f->error, &info);
+    if (status == NEAP_OK) {
+        seen->peak_load = info->peak_load;
+        neap_info_free(info);
+    }
+    return status;
+}
+
+static neap_status answer(const foresight *f, neap_foreseen *seen)
+{
+    const np_lesson *lesson = f->lesson;
+    const np_program *program = &lesson->program;
+    neap_status status;
+    if (program->n_execs == 0) {
+        return np_fail(f->error, NEAP_BAD_INPUT,
+                       "there are no execs in the period: swapping needs to know when blocks are used");
+    }
+    *seen = (neap_foreseen){.planned_load = program->peak_load,
+                            .beside = f->beside,
+                            .limit = lesson->limit_used,
+                            .limit_was_raised = lesson->limit_was_raised,
+                            .load_min = lesson->load_min + f->beside,
+                            .footprint = program->footprint + f->beside,
+                            .iteration_ns = program->period_ns,
+                            .overhead = program->overhead,
+                            .n_swaps = program->swaps.n,
+                            .bytes_out = lesson->forecast.bytes_out,
+                            .bytes_in = lesson->forecast.bytes_in};
+    status = find_peak(f, seen);
+    return status == NEAP_OK ? find_bounds(f, seen) : status;
+}
+
+/* ---- from the outside ---- */
+
+static neap_foresee_options with_defaults(const neap_foresee_options *options)
+{
+    neap_foresee_options filled = *options;
+    filled.min_block = filled.min_block ? filled.min_block : NEAP_RUN_MIN_BLOCK;
+    filled.page = filled.page ? filled.page : PAGE_BYTES;
+    filled.seconds = filled.seconds > 0 ? fmin(filled.seconds, MAX_SECONDS) : 2;
+    filled.n_threads = filled.n_threads ? filled.n_threads : NEAP_RUN_THREADS;
+    return filled;
+}
+
+static neap_status check_options(const neap_foresee_options *options, neap_error *error)
+{
+    const neap_link *link = &options->link;
+    if (!(link->out_gbs > 0) || !(link->in_gbs > 0) || !(link->both_gbs >= 0) || !(link->latency_us >= 0) ||
+        !isfinite(link->out_gbs) || !isfinite(link->in_gbs) || !isfinite(link->latency_us)) {
+        return np_fail(error, NEAP_BAD_ARGUMENT, "a link needs a speed above 0 in both directions");
+    }
+    if (!(options->limit_share >= 0) || options->limit_share > 1 || !(options->overhead >= 0) ||
+        options->page % UNIT != 0) {
+        return np_fail(error, NEAP_BAD_ARGUMENT,
+                       "a limit is a number of bytes or a share of the load, 0 to 1; a page is a multiple of %d bytes",
+                       UNIT);
+    }
+    return NEAP_OK;
+}
+
+static neap_status foresee(foresight *f, neap_foreseen *seen)
+{
+    neap_status status = check_options(&f->options, f->error);
+    if (status == NEAP_OK) {
+        status = find_beside(f);
+    }
+    if (status == NEAP_OK) {
+        status = give_lesson(f);
+    }
+    if (status == NEAP_OK) {
+        np_lesson_learn(f->lesson);
+        status = f->lesson->status;
+        *f->error = f->lesson->error;
+    }
+    return status == NEAP_OK ? answer(f, seen) : status;
+}
+
+neap_status neap_foresee(const neap_trace *trace, const neap_foresee_options *options, const neap_memory *memory,
+                         neap_error *error, neap_foreseen *foreseen)
+{
+    neap_error nothing;
+    uint64_t begin_ns = np_clock_ns();
+    foresight f = {.memory = np_memory_or_default(memory),
+                   .trace = trace,
+                   .options = with_defaults(options),
+                   .error = error ? error : &nothing};
+    neap_foreseen seen;
+    neap_status status;
+    f.error->text[0] = '\0';
+    status = foresee(&f, &seen);
+    np_lesson_free(f.lesson);
+    if (status == NEAP_OK) {
+        seen.seconds = 1e-9 * (double)(np_clock_ns() - begin_ns);
+        *foreseen = seen;
+    } else if (!f.error->text[0]) {
+        (void)np_fail(f.error, status, "%s", neap_status_message(status));
+    }
+    return status;
+}
