@@ -2,7 +2,8 @@
  * and what that costs.
  *
  * This file turns the arguments into a request and answers it; swap_show.c
- * prints a plan, swap_list.c its swaps, sweep.c whole curves. */
+ * prints a plan, swap_list.c its swaps, sweep.c whole curves, swap_run.c what
+ * neap run would do. */
 #include "swap.h"
 
 #include <limits.h>
@@ -22,6 +23,7 @@ typedef struct swap_args {
     common_args common;
     bool zero_overhead;
     bool sweep;
+    bool run;
     const char *limit; /* as given, NULL: not at all */
     const char *overhead;
     const char *link;
@@ -34,6 +36,7 @@ typedef struct swap_args {
     uint64_t alignment;
     uint64_t seed;
     uint64_t n_threads;
+    uint64_t margin;    /* or NO_NUMBER */
     uint64_t n_largest; /* or NO_NUMBER */
     uint64_t n_steps;   /* 0: not given */
     double seconds;
@@ -45,19 +48,55 @@ static const neap_swap_method methods[] = {NEAP_SWAP_SEARCH, NEAP_SWAP_BO,   NEA
 
 /* ---- from arguments to a request ---- */
 
+typedef struct given_option {
+    bool is_given;
+    const char *name;
+} given_option;
+
+/* neap run has one method, the pages of its device, and no list. */
+static bool agrees_with_run(const swap_args *args)
+{
+    const given_option not_with_run[] = {
+        {args->sweep, "sweep"},
+        {args->svg != NULL, "svg"},
+        {args->n_steps != 0, "steps"},
+        {args->list != NULL, "list"},
+        {args->n_largest != NO_NUMBER, "largest"},
+        {args->method != NO_METHOD, "method"},
+        {args->slower != NULL, "slower"},
+        {args->page != 0, "page"},
+        {args->alignment != 0, "align"},
+    };
+    for (size_t i = 0; i < sizeof not_with_run / sizeof not_with_run[0]; i++) {
+        if (not_with_run[i].is_given) {
+            return options_wrong(&verb_swap, "--%s does not go with --run, which plans as neap run does",
+                                 not_with_run[i].name);
+        }
+    }
+    if (args->limit && args->overhead) {
+        return options_wrong(&verb_swap,
+                             "with --run, --limit says how much memory and --overhead finds it: one of them");
+    }
+    return args->margin == NO_NUMBER || args->margin <= UINT32_MAX ||
+           options_wrong(&verb_swap, "--margin must be at most %u", UINT32_MAX);
+}
+
 /* What the one option asks for, the other would make void. */
 static bool agrees(const swap_args *args)
 {
-    const struct {
-        bool is_given;
-        const char *name;
-    } not_with_sweep[] = {
+    const given_option not_with_sweep[] = {
         {args->limit != NULL, "limit"},       {args->zero_overhead, "zero-overhead"},
         {args->overhead != NULL, "overhead"}, {args->method != NO_METHOD, "method"},
         {args->list != NULL, "list"},         {args->n_largest != NO_NUMBER, "largest"},
     };
     if (args->limit && args->zero_overhead) {
         return options_wrong(&verb_swap, "--limit and --zero-overhead are two questions; ask one at a time");
+    }
+    if (args->run && !agrees_with_run(args)) {
+        return false;
+    }
+    if (!args->run && args->margin != NO_NUMBER) {
+        return options_wrong(&verb_swap, "--margin goes with --run");
     }
     for (size_t i = 0; args->sweep && i < sizeof not_with_sweep / sizeof not_with_sweep[0]; i++) {
         if (not_with_sweep[i].is_given) {
@@ -164,6 +203,7 @@ static bool make_request(const swap_args *args, swap_request *request)
         .path = args->common.operand,
         .link_name = args->link ? args->link : SWAP_DEFAULT_LINK,
         .json = args->common.json,
+        .margin = args->margin == NO_NUMBER ? NEAP_RUN_MARGIN : (uint32_t)args->margin,
         .zero_overhead = !args->limit,
         .n_largest = args->n_largest == NO_NUMBER ? DEFAULT_LARGEST : args->n_largest,
         .n_steps = args->n_steps ? args->n_steps : DEFAULT_STEPS,
@@ -224,7 +264,7 @@ static int plan_swaps(const swap_request *request, const neap_trace *trace)
 
 static int run_swap(const verb *self, int n_args, char **args)
 {
-    swap_args parsed = {.method = NO_METHOD, .n_largest = NO_NUMBER};
+    swap_args parsed = {.method = NO_METHOD, .n_largest = NO_NUMBER, .margin = NO_NUMBER};
     swap_request request;
     if (!options_parse(self, n_args, args, &parsed.common)) {
         return EXIT_BAD;
@@ -250,7 +290,9 @@ static int run_swap(const verb *self, int n_args, char **args)
                       "used; neap swap needs a trace\n",
                       request.path);
     } else {
-        code = parsed.sweep ? sweep_run(&request, trace) : plan_swaps(&request, trace);
+        code = parsed.sweep ? sweep_run(&request, trace)
+               : parsed.run ? swap_foresee(&request, trace)
+                            : plan_swaps(&request, trace);
     }
     neap_trace_free(trace);
     return code;
@@ -277,7 +319,7 @@ static const option swap_options[] = {
     SWAP_OPTION("link", OPTION_TEXT, link, .value = "LINK", .help = SWAP_LINK_HELP),
     SWAP_OPTION("slower", OPTION_TEXT, slower, .value = "X", .help = "for a GPU X times slower than the recorded one"),
     SWAP_OPTION("min-block", OPTION_SIZE, min_block, .value = "SIZE", .least = 1,
-                .help = "leave smaller blocks alone; 1MiB unless given"),
+                .help = "leave smaller blocks alone; 1MiB unless given, 256KiB with --run"),
     SWAP_OPTION("page", OPTION_SIZE, page, .value = "SIZE", .least = 1,
                 .help = "parts of blocks are multiples of this; 2MiB unless given"),
     SWAP_OPTION("align", OPTION_SIZE, alignment, .value = "BYTES", .least = 1,
@@ -285,9 +327,13 @@ static const option swap_options[] = {
     SWAP_OPTION("seconds", OPTION_SECONDS, seconds, .value = "S", .help = "stop the search by then; 2 unless given"),
     SWAP_OPTION("seed", OPTION_UINT, seed, .value = "N", .help = "of the search; the same seed gives the same plan"),
     SWAP_OPTION("threads", OPTION_UINT, n_threads, .value = "N", .least = 1,
-                .help = "as many as there are cores, 8 at most, unless given"),
+                .help = "as many as there are cores, 8 at most, unless given; 2 with --run"),
     SWAP_OPTION("largest", OPTION_UINT, n_largest, .value = "N", .help = "swaps shown in the table; 10 unless given"),
     SWAP_OPTION("list", OPTION_TEXT, list, .value = "FILE", .help = "write every swap as CSV"),
+    SWAP_OPTION("run", OPTION_FLAG, run,
+                .help = "what neap run would plan, under constraints that a plan on paper does not have"),
+    SWAP_OPTION("margin", OPTION_UINT, margin, .value = "N",
+                .help = "with --run: launches that a block stays after a use, and is back before one; 2 unless given"),
     SWAP_OPTION("sweep", OPTION_FLAG, sweep,
                 .help = "print the overhead of every method, from the peak "
                         "load down to the floor, as CSV"),

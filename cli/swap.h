@@ -17,6 +17,7 @@ typedef struct swap_request {
     const char *link_name; /* of a known link, or as it was given */
     neap_swap_options options;
     bool json;
+    uint32_t margin;    /* for neap run alone */
     bool zero_overhead; /* no limit: the lowest one is asked for */
     size_t n_largest;   /* swaps in the list for people */
     size_t n_steps;     /* of the sweep */
@@ -52,6 +53,9 @@ bool swap_print_largest(const swap_request *request, const neap_trace *trace, co
 /* Every swap as CSV. False, after one line on stderr, where it could not be
  * written. */
 bool swap_write_list(const char *path, const neap_trace *trace, const neap_swap_plan *plan);
+
+/* `neap swap --run`: what neap run would plan for the trace's program. Returns the exit code. */
+int swap_foresee(const swap_request *request, const neap_trace *trace);
 
 /* The answer is no. Returns the exit code. */
 int swap_print_no_plan(const swap_request *request, const neap_trace *trace, neap_status status,

@@ -406,11 +406,11 @@ typedef struct neap_foresee_options {
     neap_link link;
     uint64_t limit;     /* bytes; 0: limit_share */
     double limit_share; /* of the load that is planned, 0 to 1; 0 with limit 0: the lowest limit that costs at most `overhead` */
-    double overhead;    /* allowed where no limit is given; 0: nothing is swapped */
+    double overhead;    /* allowed where no limit is given; 0: none */
     uint64_t min_block; /* smaller blocks stand aside; 0: NEAP_RUN_MIN_BLOCK */
     uint32_t margin;    /* launches that a block stays after a use, and is back before one: NEAP_RUN_MARGIN, or less, or more */
     uint64_t page;      /* of the device; 0: 2 MiB */
-    double seconds;     /* for a plan; 0: 2 s */
+    double seconds;     /* for each plan, of which the lowest limit takes several; 0: 2 s */
     uint64_t seed;
     unsigned n_threads; /* 0: NEAP_RUN_THREADS */
 } neap_foresee_options;
@@ -419,7 +419,7 @@ typedef struct neap_foreseen {
     uint64_t peak_load;        /* without swapping: blocks of all sizes, from malloc to free */
     uint64_t planned_load;     /* of the blocks that take part in the plan: a limit in per cent is a share of this */
     uint64_t beside;           /* held for the others, which stand aside: within the limit */
-    uint64_t limit;            /* asked for, found, or raised; 0: none */
+    uint64_t limit;            /* asked for, found, or raised */
     bool limit_was_raised;     /* nothing was found within the one asked for */
     uint64_t load_min;         /* the peak when every candidate gap is swapped, and what stands aside */
     uint64_t footprint;        /* device memory to hold, what stands aside included */

@@ -99,6 +99,15 @@ static void add_link(np_device *device, neap_trace *trace)
     (void)np_trace_add_meta(trace, "link_latency_us", strlen("link_latency_us"), latency, strlen(latency));
 }
 
+/* Small blocks are not recorded, but whoever plans on the trace should know what is held for them. */
+static void add_beside(const neap_device *m, neap_trace *trace)
+{
+    char bytes[32];
+    np_hook_sink sink = np_hook_sink_begin(bytes, sizeof bytes);
+    np_hook_sink_put(&sink, "%" PRIu64, m->side.slabs.n * m->side.slab_bytes);
+    (void)np_trace_add_meta(trace, "beside_bytes", strlen("beside_bytes"), bytes, strlen(bytes));
+}
+
 static void keep_trace(np_hook_device *device)
 {
     const char *path = np_the_hook.settings.record;
@@ -107,6 +116,7 @@ static void keep_trace(np_hook_device *device)
     neap_status status = neap_device_trace(device->manager, NULL, &error, &trace);
     if (status == NEAP_OK) {
         add_link(device->manager->device, trace);
+        add_beside(device->manager, trace);
         status = neap_trace_write(trace, path, &error);
         neap_trace_free(trace);
     }

@@ -4,7 +4,10 @@
  * imitated: the recording becomes a lesson, as a running program's does (ask.c, residents.c), and is learned by the same
  * code. It is the lesson of the plan that stays: the program has run on the pool alone by then, its times are known, and
  * everything may stand elsewhere than it does. Under a limit blocks do not share pages (seam.c), so none of those that are
- * always there has a lead or a neighbour. */
+ * always there has a lead or a neighbour.
+ *
+ * The lowest limit at a cost is looked for by such plans too: what the planner finds without a limit is where the search
+ * begins, but a limit counts only if plans that are made within it do not cost more. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -15,17 +18,24 @@
 #include "swap/bound_overhead.h"
 #include "trace/copy.h"
 
-enum { UNIT = 512 }; /* bytes: sizes are rounded up to it */
+enum {
+    UNIT = 512,     /* bytes: sizes are rounded up to it */
+    N_TRIALS = 2,   /* plans that must hold a limit: one may be lucky */
+    MAX_LIMITS = 64 /* that are tried */
+};
 
 #define PAGE_BYTES ((uint64_t)2 << 20)
 #define MAX_SECONDS 1e6
+#define LEAST_OVERHEAD 1e-9 /* none at all: 0 would not be asked for */
+#define STEP_SHARE 0.01 /* of the load: how fine limits are told apart */
 
 typedef struct foresight {
     const neap_memory *memory;
     const neap_trace *trace;
     neap_foresee_options options; /* with the defaults filled in */
     neap_error *error;
-    np_lesson *lesson;
+    np_lesson *lesson; /* the last that was learned */
+    np_lesson *best;   /* that of the lowest limit that was held; NULL: none was */
     uint64_t beside;
 } foresight;
 
@@ -105,7 +115,8 @@ static neap_status list_residents(const foresight *f)
     return status;
 }
 
-static neap_status give_lesson(foresight *f)
+/* A lesson for one limit, or, where both are 0, for the cost that is allowed. */
+static neap_status make_lesson(foresight *f, uint64_t limit, double limit_share, uint64_t seed)
 {
     const neap_foresee_options *options = &f->options;
     np_lesson *lesson = np_memory_alloc_zero(f->memory, 1, sizeof *lesson);
@@ -113,26 +124,130 @@ static neap_status give_lesson(foresight *f)
     if (!lesson) {
         return NEAP_NO_MEMORY;
     }
+    np_lesson_free(f->lesson);
     f->lesson = lesson;
     lesson->memory = f->memory;
     lesson->page_bytes = options->page;
-    lesson->limit = options->limit - options->limit % options->page;
-    if (options->limit > 0 && lesson->limit == 0) {
-        lesson->limit = options->page;
-    }
-    lesson->limit_share = options->limit > 0 ? 0 : options->limit_share;
-    lesson->overhead = options->limit > 0 || options->limit_share > 0 ? 0 : options->overhead;
+    lesson->limit = limit > 0 && limit < options->page ? options->page : limit - limit % options->page;
+    lesson->limit_share = limit_share;
+    lesson->overhead = limit == 0 && limit_share <= 0 ? options->overhead : 0;
     lesson->min_block = np_lesson_least_swapped(options->min_block, options->page);
     lesson->beside_bytes = f->beside;
     lesson->margin = options->margin;
     lesson->link = options->link;
     lesson->seconds = options->seconds;
     lesson->n_threads = options->n_threads;
-    lesson->seed = options->seed;
+    lesson->seed = seed;
     lesson->may_raise = true;
     lesson->is_disturbed = true; /* an iteration is as long as the trace says, or as its execs together */
     status = np_trace_copy_large(f->trace, options->min_block, f->memory, &lesson->trace);
     return status == NEAP_OK ? list_residents(f) : status;
+}
+
+static neap_status learn(foresight *f, uint64_t limit, double limit_share, uint64_t seed)
+{
+    neap_status status = make_lesson(f, limit, limit_share, seed);
+    if (status == NEAP_OK) {
+        np_lesson_learn(f->lesson);
+        status = f->lesson->status;
+        *f->error = f->lesson->error;
+    }
+    if (status == NEAP_OK && f->lesson->program.n_execs == 0) {
+        status = np_fail(f->error, NEAP_BAD_INPUT,
+                         "there are no execs in the period: swapping needs to know when blocks are used");
+    }
+    return status;
+}
+
+/* ---- the lowest limit at a cost ---- */
+
+/* Plans within it cost no more than is allowed? Then the last of them is the best so far. */
+static neap_status try_limit(foresight *f, uint64_t limit, bool *is_held)
+{
+    neap_status status = NEAP_OK;
+    *is_held = true;
+    for (uint64_t i = 0; i < N_TRIALS && *is_held && status == NEAP_OK; i++) {
+        status = learn(f, limit, 0, f->options.seed + i);
+        *is_held = status == NEAP_OK && !f->lesson->limit_was_raised &&
+                   f->lesson->program.overhead <= f->options.overhead;
+        status = status == NEAP_NO_PLAN ? NEAP_OK : status;
+        if (*is_held && f->lesson->program.swaps.n == 0) {
+            break; /* another will not be worse */
+        }
+    }
+    if (status == NEAP_OK && *is_held) {
+        np_lesson_free(f->best);
+        f->best = f->lesson;
+        f->lesson = NULL;
+    }
+    return status;
+}
+
+/* From a limit that is held, down to where the next is not. */
+static neap_status go_down(foresight *f, uint64_t limit, uint64_t step)
+{
+    neap_status status = NEAP_OK;
+    bool is_held = true;
+    for (int i = 0; i < MAX_LIMITS && is_held && limit > step && status == NEAP_OK; i++) {
+        limit -= step;
+        status = try_limit(f, limit, &is_held);
+    }
+    return status;
+}
+
+/* From one that is not, up to one that is, and back as far as can be told. With all that the pool holds nothing is
+ * swapped, and it is. */
+static neap_status go_up(foresight *f, uint64_t limit, uint64_t step)
+{
+    neap_status status = NEAP_OK;
+    uint64_t low = limit;
+    uint64_t stride = step;
+    bool is_held = false;
+    for (int i = 0; i < MAX_LIMITS && !is_held && status == NEAP_OK; i++) {
+        low = limit;
+        limit += stride;
+        stride += step;
+        status = try_limit(f, limit, &is_held);
+    }
+    while (status == NEAP_OK && is_held && limit - low > step) {
+        uint64_t middle = low + (limit - low) / 2;
+        bool is_middle_held;
+        status = try_limit(f, middle, &is_middle_held);
+        *(is_middle_held ? &limit : &low) = middle;
+    }
+    return status;
+}
+
+static uint64_t pages_up(const foresight *f, uint64_t bytes)
+{
+    return (bytes + f->options.page - 1) / f->options.page * f->options.page;
+}
+
+static neap_status find_lowest(foresight *f)
+{
+    neap_status status = learn(f, 0, 0, f->options.seed);
+    uint64_t limit;
+    uint64_t step;
+    bool is_held;
+    if (status != NEAP_OK) {
+        return status;
+    }
+    limit = pages_up(f, f->lesson->program.footprint + f->beside);
+    step = pages_up(f, (uint64_t)(STEP_SHARE * (double)f->lesson->program.peak_load));
+    status = try_limit(f, limit, &is_held);
+    if (status == NEAP_OK) {
+        status = is_held ? go_down(f, limit, step) : go_up(f, limit, step);
+    }
+    if (status == NEAP_OK && !f->best) {
+        status = np_fail(f->error, NEAP_NO_PLAN, "no limit was found that is held at this cost");
+    }
+    if (status == NEAP_OK) {
+        f->error->text[0] = '\0';
+        np_lesson_free(f->lesson);
+        f->lesson = f->best;
+        f->best = NULL;
+    }
+    return status;
 }
 
 /* ---- the answer ---- */
@@ -160,11 +275,7 @@ static neap_status find_bounds(const foresight *f, neap_foreseen *seen)
 {
     uint64_t limit = np_lesson_arena_limit(f->lesson, f->lesson->limit_used);
     np_period period;
-    neap_status status;
-    if (f->lesson->limit_used == 0) {
-        return NEAP_OK;
-    }
-    status = np_period_find(f->lesson->trace, f->memory, &period);
+    neap_status status = np_period_find(f->lesson->trace, f->memory, &period);
     if (status != NEAP_OK) {
         return status;
     }
@@ -192,10 +303,6 @@ static neap_status answer(const foresight *f, neap_foreseen *seen)
     const np_lesson *lesson = f->lesson;
     const np_program *program = &lesson->program;
     neap_status status;
-    if (program->n_execs == 0) {
-        return np_fail(f->error, NEAP_BAD_INPUT,
-                       "there are no execs in the period: swapping needs to know when blocks are used");
-    }
     *seen = (neap_foreseen){.planned_load = program->peak_load,
                             .beside = f->beside,
                             .limit = lesson->limit_used,
@@ -217,6 +324,7 @@ static neap_foresee_options with_defaults(const neap_foresee_options *options)
 {
     neap_foresee_options filled = *options;
     filled.min_block = filled.min_block ? filled.min_block : NEAP_RUN_MIN_BLOCK;
+    filled.overhead = filled.overhead > 0 ? filled.overhead : LEAST_OVERHEAD;
     filled.page = filled.page ? filled.page : PAGE_BYTES;
     filled.seconds = filled.seconds > 0 ? fmin(filled.seconds, MAX_SECONDS) : 2;
     filled.n_threads = filled.n_threads ? filled.n_threads : NEAP_RUN_THREADS;
@@ -230,7 +338,7 @@ static neap_status check_options(const neap_foresee_options *options, neap_error
         !isfinite(link->out_gbs) || !isfinite(link->in_gbs) || !isfinite(link->latency_us)) {
         return np_fail(error, NEAP_BAD_ARGUMENT, "a link needs a speed above 0 in both directions");
     }
-    if (!(options->limit_share >= 0) || options->limit_share > 1 || !(options->overhead >= 0) ||
+    if (!(options->limit_share >= 0) || options->limit_share > 1 ||
         options->page % UNIT != 0) {
         return np_fail(error, NEAP_BAD_ARGUMENT,
                        "a limit is a number of bytes or a share of the load, 0 to 1; a page is a multiple of %d bytes",
@@ -246,12 +354,9 @@ static neap_status foresee(foresight *f, neap_foreseen *seen)
         status = find_beside(f);
     }
     if (status == NEAP_OK) {
-        status = give_lesson(f);
-    }
-    if (status == NEAP_OK) {
-        np_lesson_learn(f->lesson);
-        status = f->lesson->status;
-        *f->error = f->lesson->error;
+        bool has_limit = f->options.limit > 0 || f->options.limit_share > 0;
+        status = has_limit ? learn(f, f->options.limit, f->options.limit > 0 ? 0 : f->options.limit_share, f->options.seed)
+                           : find_lowest(f);
     }
     return status == NEAP_OK ? answer(f, seen) : status;
 }
@@ -270,6 +375,7 @@ neap_status neap_foresee(const neap_trace *trace, const neap_foresee_options *op
     f.error->text[0] = '\0';
     status = foresee(&f, &seen);
     np_lesson_free(f.lesson);
+    np_lesson_free(f.best);
     if (status == NEAP_OK) {
         seen.seconds = 1e-9 * (double)(np_clock_ns() - begin_ns);
         *foreseen = seen;
