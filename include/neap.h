@@ -404,13 +404,15 @@ neap_status neap_swap_sweep(const neap_trace *trace, const neap_swap_options *op
 
 typedef struct neap_foresee_options {
     neap_link link;
-    uint64_t limit;     /* bytes; 0: limit_share */
-    double limit_share; /* of the load that is planned, 0 to 1; 0 with limit 0: the lowest limit that costs at most `overhead` */
+    uint64_t limit; /* bytes; 0: limit_share */
+    double
+        limit_share; /* of the load that is planned, 0 to 1; 0 with limit 0: the lowest limit that costs at most `overhead` */
     double overhead;    /* allowed where no limit is given; 0: none */
     uint64_t min_block; /* smaller blocks stand aside; 0: NEAP_RUN_MIN_BLOCK */
-    uint32_t margin;    /* launches that a block stays after a use, and is back before one: NEAP_RUN_MARGIN, or less, or more */
-    uint64_t page;      /* of the device; 0: 2 MiB */
-    double seconds;     /* for each plan, of which the lowest limit takes several; 0: 2 s */
+    uint32_t
+        margin; /* launches that a block stays after a use, and is back before one: NEAP_RUN_MARGIN, or less, or more */
+    uint64_t page;  /* of the device; 0: 2 MiB */
+    double seconds; /* for each plan, of which the lowest limit takes several; 0: 2 s */
     uint64_t seed;
     unsigned n_threads; /* 0: NEAP_RUN_THREADS */
 } neap_foresee_options;

@@ -61,8 +61,8 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->page_bytes = m->device->page_bytes;
     lesson->limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * m->device->page_bytes;
     lesson->limit_share = m->options.limit_share;
-    lesson->min_block = m->is_beneath ? np_lesson_least_swapped(m->options.min_block, m->device->page_bytes)
-                                      : m->options.min_block;
+    lesson->min_block =
+        m->is_beneath ? np_lesson_least_swapped(m->options.min_block, m->device->page_bytes) : m->options.min_block;
     lesson->seconds = m->options.plan_seconds * (wish->is_urgent ? URGENT_SHARE : 1);
     lesson->n_threads = m->options.plan_threads;
     lesson->seed = wish->seed;

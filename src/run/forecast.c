@@ -126,9 +126,8 @@ static neap_status run(forecast *f, np_forecast *result)
     }
     if (status == NEAP_OK) {
         uint64_t laps_ns = f->starts[LAPS - 1].start_ns - f->starts[FIRST_LAP].start_ns;
-        *result = (np_forecast){.period_ns = (double)laps_ns / (LAPS - 1 - FIRST_LAP),
-                                .bytes_out = f->bytes_out,
-                                .bytes_in = f->bytes_in};
+        *result = (np_forecast){
+            .period_ns = (double)laps_ns / (LAPS - 1 - FIRST_LAP), .bytes_out = f->bytes_out, .bytes_in = f->bytes_in};
     }
     return status;
 }

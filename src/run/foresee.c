@@ -27,7 +27,7 @@ enum {
 #define PAGE_BYTES ((uint64_t)2 << 20)
 #define MAX_SECONDS 1e6
 #define LEAST_OVERHEAD 1e-9 /* none at all: 0 would not be asked for */
-#define STEP_SHARE 0.01 /* of the load: how fine limits are told apart */
+#define STEP_SHARE 0.01     /* of the load: how fine limits are told apart */
 
 typedef struct foresight {
     const neap_memory *memory;
@@ -168,8 +168,8 @@ static neap_status try_limit(foresight *f, uint64_t limit, bool *is_held)
     *is_held = true;
     for (uint64_t i = 0; i < N_TRIALS && *is_held && status == NEAP_OK; i++) {
         status = learn(f, limit, 0, f->options.seed + i);
-        *is_held = status == NEAP_OK && !f->lesson->limit_was_raised &&
-                   f->lesson->program.overhead <= f->options.overhead;
+        *is_held =
+            status == NEAP_OK && !f->lesson->limit_was_raised && f->lesson->program.overhead <= f->options.overhead;
         status = status == NEAP_NO_PLAN ? NEAP_OK : status;
         if (*is_held && f->lesson->program.swaps.n == 0) {
             break; /* another will not be worse */
@@ -338,8 +338,7 @@ static neap_status check_options(const neap_foresee_options *options, neap_error
         !isfinite(link->out_gbs) || !isfinite(link->in_gbs) || !isfinite(link->latency_us)) {
         return np_fail(error, NEAP_BAD_ARGUMENT, "a link needs a speed above 0 in both directions");
     }
-    if (!(options->limit_share >= 0) || options->limit_share > 1 ||
-        options->page % UNIT != 0) {
+    if (!(options->limit_share >= 0) || options->limit_share > 1 || options->page % UNIT != 0) {
         return np_fail(error, NEAP_BAD_ARGUMENT,
                        "a limit is a number of bytes or a share of the load, 0 to 1; a page is a multiple of %d bytes",
                        UNIT);
@@ -355,8 +354,9 @@ static neap_status foresee(foresight *f, neap_foreseen *seen)
     }
     if (status == NEAP_OK) {
         bool has_limit = f->options.limit > 0 || f->options.limit_share > 0;
-        status = has_limit ? learn(f, f->options.limit, f->options.limit > 0 ? 0 : f->options.limit_share, f->options.seed)
-                           : find_lowest(f);
+        status = has_limit
+                     ? learn(f, f->options.limit, f->options.limit > 0 ? 0 : f->options.limit_share, f->options.seed)
+                     : find_lowest(f);
     }
     return status == NEAP_OK ? answer(f, seen) : status;
 }

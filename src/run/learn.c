@@ -313,7 +313,7 @@ static neap_status plan_at_cost(study *s)
         np_judged_free(&s->judged, s->lesson->memory);
         s->judged = best;
         s->lesson->limit_used = best.place.footprint + s->lesson->beside_bytes;
-    } else if (status == NEAP_OK) {
+    } else { /* there may be something of it, whatever the status */
         np_judged_free(&best, s->lesson->memory);
     }
     return status == NEAP_NO_PLAN ? NEAP_OK : status;

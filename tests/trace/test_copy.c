@@ -87,6 +87,34 @@ static void test_training(void **state)
     }
 }
 
+/* Without blocks below a size, what is left is a trace of its own. */
+static void test_large(void **state)
+{
+    neap_trace *trace =
+        parse("neap-trace 1\nmeta a=b\nlive 1 10\nlive 2 99\niteration\nmalloc 3 100\n"
+              "exec k 1 2 r1 w3 r2 x3\nmalloc 4 20\niteration\nexec n 3 4 w4\nfree 4\nfree 3\nfree 2\n");
+    neap_trace *wanted = parse("neap-trace 1\nmeta a=b\nlive 2 99\niteration\nmalloc 3 100\n"
+                               "exec k 1 2 w3 r2 x3\niteration\nexec n 3 4\nfree 3\nfree 2\n");
+    neap_trace *copy = NULL;
+    (void)state;
+    ASSERT_OK(np_trace_copy_large(trace, 99, &np_memory_default, &copy));
+    ASSERT_TRUE(np_trace_is_valid(copy));
+    ASSERT_TRUE(np_trace_is_equal(copy, wanted));
+    neap_trace_free(copy);
+    ASSERT_OK(np_trace_copy_large(trace, 10, &np_memory_default, &copy));
+    ASSERT_TRUE(np_trace_is_equal(copy, trace));
+    neap_trace_free(copy);
+    neap_trace_free(trace);
+    neap_trace_free(wanted);
+    trace = parse("id,lower,upper,size,offset\n1,0,5,10,64\n2,2,4,20,\n3,4,9,30,0\n");
+    ASSERT_OK(np_trace_copy_large(trace, 11, &np_memory_default, &copy));
+    ASSERT_EQ(copy->blocks.n, 2);
+    ASSERT_EQ(copy->blocks.items[0].fixed_offset, NEAP_NO_OFFSET);
+    ASSERT_EQ(copy->blocks.items[1].fixed_offset, 0);
+    neap_trace_free(copy);
+    neap_trace_free(trace);
+}
+
 static neap_status copy_once(const neap_memory *memory, void *user)
 {
     neap_trace *copy = NULL;
@@ -107,8 +135,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),    cmocka_unit_test(test_streams),   cmocka_unit_test(test_csv),
-        cmocka_unit_test(test_training), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_small),    cmocka_unit_test(test_streams), cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_training), cmocka_unit_test(test_large),   cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
