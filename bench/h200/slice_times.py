@@ -5,6 +5,7 @@ is said against both. Children whose memory would not fit together are measured 
 """
 
 import dataclasses
+import math
 import subprocess
 from concurrent import futures
 
@@ -27,12 +28,17 @@ ROOM_BYTES = 125 * 10**9  # of the device, for children that are there at once
 
 @dataclasses.dataclass
 class Forecast:
-    """What `neap swap` says of a recorded run."""
+    """What `neap swap` says of a recorded run: on paper, and with --run of the plans that neap run would make."""
 
     peak_load: int
     load_min: int
-    free: dict  # the lowest limit that costs less than 1 %
-    tight: dict  # {share: plan}
+    paper: dict
+    free: dict  # the lowest limit at which neap run costs at most 1 %
+    tight: dict  # {share: what neap run would plan}
+
+    def free_share(self):
+        """Of the load that neap run plans for, which is what its limits in per cent are of; not a byte less."""
+        return min(1.0, math.ceil(1e6 * self.free["limit"] / self.free["planned_load"]) / 1e6)
 
 
 @dataclasses.dataclass
@@ -58,21 +64,22 @@ def forecast(ctx, model):
     trace = ctx.bench.work / f"{model}.neap.gz"
     args = ["--steps", str(RECORD_STEPS), "--run-ahead"]
     ctx.bench.train(f"{model}-record", model, args, ["record", "-o", str(trace)], 180)
-    questions = [("--overhead", "1%"), *(("--limit", f"{share}%") for share in TIGHT)]
+    of_run = [("--overhead", "1%"), *(("--limit", f"{share}%") for share in TIGHT)]
+    questions = [("--threads", "4", "--overhead", "1%"), *(("--run", *words) for words in of_run)]
     with futures.ThreadPoolExecutor() as pool:
-        free, *tight = pool.map(lambda words: ctx.bench.query("swap", str(trace), "--threads", "4", *words), questions)
-    if not free.get("limit"):
-        raise Failed(free.get("reason", "neap swap found no plan"))
-    return Forecast(free["peak_load"], free["load_min"], free, dict(zip(TIGHT, tight)))
+        paper, free, *tight = pool.map(lambda words: ctx.bench.query("swap", str(trace), *words), questions)
+    for plan in (paper, free):
+        if not plan.get("limit"):
+            raise Failed(plan.get("reason", "neap swap found no plan"))
+    return Forecast(paper["peak_load"], paper["load_min"], paper, free, dict(zip(TIGHT, tight)))
 
 
 def planned_runs(ctx, wanted, seen):
     """Beside the two baselines, what the slices need. Limits are shares, so that neap measures an iteration first."""
     runs = []
     if "swap" in wanted and seen:
-        limit = seen.free["limit"]
-        share = limit / seen.peak_load
-        runs.append(Run("no-overhead", ["run", "--limit", f"{100 * share:.2f}%"], True, share=share))
+        share = seen.free_share()
+        runs.append(Run("no-overhead", ["run", "--limit", f"{100 * share:.4f}%"], True, share=share))
     if "tight" in wanted:
         runs += [Run(f"{share}%", ["run", "--limit", f"{share}%"], True, share=share / 100) for share in TIGHT]
         if ctx.has_rival:

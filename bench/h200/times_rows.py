@@ -21,8 +21,8 @@ def off(found, predicted):
 def trace(rows, seen):
     rows.add("peak_load", seen.peak_load, "bytes")
     rows.add("load_min", seen.load_min, "bytes")
-    rows.add("floor", seen.free.get("floor"), "bytes", note="what one kernel needs at once")
-    rows.add("iteration", seen.free["iteration_ns"] / 1e6, "ms")
+    rows.add("floor", seen.paper.get("floor"), "bytes", note="what one kernel needs at once")
+    rows.add("iteration", seen.paper["iteration_ns"] / 1e6, "ms")
 
 
 def note_of(run):
@@ -75,8 +75,8 @@ def add_overheads(rows, run, times, asked=""):
 def swap(rows, runs, times, seen):
     run = runs["no-overhead"]
     add_held(rows, run, seen.free["limit"])
-    rows.add("limit_share", seen.free["limit"] / seen.peak_load, note="of the peak load, as neap swap has it")
-    rows.add("predicted_trace", seen.free["overhead"], note="by neap swap on the recording")
+    rows.add("limit_share", seen.free_share(), note="of the peak load, as neap swap --run has it")
+    rows.add("predicted_trace", seen.free["overhead"], note="by neap swap --run on the recording")
     add_overheads(rows, run, times, "<=0.02")
 
 
@@ -88,7 +88,7 @@ def tight(rows, runs, times, seen, share):
     measured = add_overheads(rows, run, times)
     plan = seen.tight[share] if seen else {}
     predicted = plan.get("overhead")
-    rows.add("predicted_trace", predicted, note=plan.get("reason", "by neap swap on the recording"))
+    rows.add("predicted_trace", predicted, note=plan.get("reason", "by neap swap --run on the recording"))
     for figure, forecasted in (("off_plan", run.stat("plan_overhead")), ("off_trace", predicted)):
         distance = off(measured, forecasted)
         if distance:

@@ -137,6 +137,32 @@ holds swap-link-units 'swap_json --limit 90% --link 55000/50000/100000MB/s && gr
 holds swap-slower 'swap_json --limit 90% && a=$(value iteration_ns) && swap_json --limit 90% --slower 2 &&
     awk -v a=$a -v b=$(value iteration_ns) "BEGIN { exit !(a > 0 && b / a > 1.999 && b / a < 2.001) }"'
 
+# ---- what neap run would plan
+check swap-run-enough 'neap swap --run --limit 1GB swap.neap'
+check swap-run-never 'neap swap --run --limit 50% never.neap'
+check swap-run-never-json 'neap swap --run --json --margin 3 --min-block 1MB never.neap'
+check swap-run-csv 'neap swap --run tiny.csv'
+check swap-run-sweep 'neap swap --run --sweep swap.neap'
+check swap-run-method 'neap swap --run --limit 50% --method search swap.neap'
+check swap-run-both 'neap swap --run --limit 50% --overhead 1% swap.neap'
+check swap-run-two 'neap swap --run --limit 50% --zero-overhead swap.neap'
+check swap-run-bad-margin 'neap swap --run --margin 4294967296 swap.neap'
+check swap-margin-alone 'neap swap --margin 3 swap.neap'
+run_json() { swap_json --run "$@"; }
+holds swap-run-words 'run_json --limit 95% && has limit limit_was_raised peak_load planned_load beside load_min iteration_ns \
+    overhead bound_overhead bound_overhead_any_directions swaps bytes_out bytes_in footprint footprint_reduction \
+    margin min_block seconds && test "$(value method)" = "\"run\"" && test $(value margin) = 2 &&
+    test $(value min_block) = 262144'
+holds swap-run-limit 'run_json --limit 95% && le $(value footprint) $(value limit) &&
+    le $(value bound_overhead) $(value overhead) && test $(value limit) = 56780390'
+holds swap-run-bytes 'run_json --limit 58MB && test $(value limit) = 56623104'
+holds swap-run-raised 'run_json --limit 30MB && test $(value limit_was_raised) = true && le $(value load_min) $(value limit)'
+holds swap-run-overhead 'run_json --overhead 5% && le $(value overhead) 0.05 && test $(value overhead_allowed) = 0.05 &&
+    le $(value footprint) $(value limit) && le $(value limit) $(value peak_load)'
+for o in --list=$OUT/l.csv --svg=$OUT/s.svg --steps=3 --largest=3 --slower=2 --page=2MiB --align=512; do
+    holds swap-run-$o '! neap swap --run '$o' swap.neap 2> $OUT/e && grep -q "does not go with --run" $OUT/e'
+done
+
 # ---- the sweep: every row in order, and drawn
 sweep() { neap swap --sweep --steps 6 --seconds 0.2 --link 20GB/s "$@" swap.neap; }
 check sweep-header 'sweep --svg $OUT/s.svg | head -n 1'
