@@ -34,7 +34,12 @@ const topic all_topics[] = {
      "\n"
      "    neap swap --limit 70% FILE   the least overhead that was found, beside a bound\n"
      "    neap swap FILE               the lowest limit that costs no time\n"
-     "    neap swap --sweep FILE       the whole curve, for every method\n"},
+     "    neap swap --sweep FILE       the whole curve, for every method\n"
+     "\n"
+     "These are plans on paper. A running program needs more than they do:\n"
+     "\n"
+     "    neap swap --run --limit 70% FILE     what neap run would plan, and what that costs\n"
+     "    neap swap --run --overhead 1% FILE   the lowest limit that neap run can hold at that cost\n"},
 
     {"overhead", "what swapping costs, and which figure is which",
      "The overhead is (time of an iteration with the plan - without) / without. 5 % means that an iteration of 100 ms\n"

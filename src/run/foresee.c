@@ -152,6 +152,11 @@ static neap_status learn(foresight *f, uint64_t limit, double limit_share, uint6
         status = f->lesson->status;
         *f->error = f->lesson->error;
     }
+    if (status == NEAP_NO_PLAN && !f->error->text[0]) {
+        status = np_fail(f->error, status,
+                         "no plan within %llu bytes, nor above as far as a run would look: nothing is swapped",
+                         (unsigned long long)f->lesson->limit_used);
+    }
     if (status == NEAP_OK && f->lesson->program.n_execs == 0) {
         status = np_fail(f->error, NEAP_BAD_INPUT,
                          "there are no execs in the period: swapping needs to know when blocks are used");

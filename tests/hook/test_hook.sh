@@ -210,6 +210,13 @@ export NEAP_MIN_BLOCK=16384
 unset STANDIN_DELAY_US
 on=()
 each - --iterations=5 # without the verb nothing happens, whatever is loaded
+recorded() { # small blocks are not in the trace, but what was held for them is
+    alone 1 --iterations=5 || return
+    hooked 1 "" --iterations=5
+    grep -q '^meta.* beside_bytes=[1-9]' t.neap || { echo "the trace does not say what was held beside it"; touch wrong; }
+}
+on=(NEAP_HOOK=record NEAP_RECORD=t.neap)
+begin recorded
 on=(NEAP_HOOK=run)
 
 # ---- random runs ----
