@@ -164,6 +164,13 @@ static neap_status learn(foresight *f, uint64_t limit, double limit_share, uint6
     return status;
 }
 
+/* The planner may have tried once more at the same limit. */
+static bool is_raised(const np_lesson *lesson)
+{
+    double share = lesson->limit_share * (double)lesson->program.peak_load;
+    return lesson->limit_used > (lesson->limit > 0 ? lesson->limit : (uint64_t)share);
+}
+
 /* ---- the lowest limit at a cost ---- */
 
 /* Plans within it cost no more than is allowed? Then the last of them is the best so far. */
@@ -173,8 +180,7 @@ static neap_status try_limit(foresight *f, uint64_t limit, bool *is_held)
     *is_held = true;
     for (uint64_t i = 0; i < N_TRIALS && *is_held && status == NEAP_OK; i++) {
         status = learn(f, limit, 0, f->options.seed + i);
-        *is_held =
-            status == NEAP_OK && !f->lesson->limit_was_raised && f->lesson->program.overhead <= f->options.overhead;
+        *is_held = status == NEAP_OK && !is_raised(f->lesson) && f->lesson->program.overhead <= f->options.overhead;
         status = status == NEAP_NO_PLAN ? NEAP_OK : status;
         if (*is_held && f->lesson->program.swaps.n == 0) {
             break; /* another will not be worse */
@@ -311,7 +317,7 @@ static neap_status answer(const foresight *f, neap_foreseen *seen)
     *seen = (neap_foreseen){.planned_load = program->peak_load,
                             .beside = f->beside,
                             .limit = lesson->limit_used,
-                            .limit_was_raised = lesson->limit_was_raised,
+                            .limit_was_raised = is_raised(lesson),
                             .load_min = lesson->load_min + f->beside,
                             .footprint = program->footprint + f->beside,
                             .iteration_ns = program->period_ns,

@@ -13,10 +13,11 @@ static bool is_close(double a, double b)
     return fabs(a - b) <= 0.001 * fmax(a, b);
 }
 
+enum { N = 100 }; /* iterations that are measured */
+
 /* From one iteration's end to the end of one a hundred later, by the device's clock. */
 static double measure_ns(little_program *p)
 {
-    enum { N = 100 };
     uint64_t begin_ns;
     ASSERT_OK(neap_sync(p->device));
     begin_ns = p->raw->api->now_ns(p->raw);
@@ -32,6 +33,7 @@ static double compare(const char *settings, double share)
     little_options options = {.name = name, .device = {.limit_share = share}};
     little_program p;
     const np_pattern *pattern;
+    neap_stats before;
     neap_stats stats;
     neap_link link;
     np_forecast forecast = {0};
@@ -40,12 +42,16 @@ static double compare(const char *settings, double share)
     (void)snprintf(name, sizeof name, "sim:%s,page=4KiB,memory=64MiB", settings);
     little_start(&p, &options);
     (void)little_run_until_plan(&p, 10);
+    little_laps(&p, 2); /* what the host has to have is there by then */
+    before = little_stats(&p);
     measured_ns = measure_ns(&p);
     stats = little_stats(&p);
     pattern = p.device->pattern;
     ASSERT_OK(p.raw->api->link(p.raw, &link));
     ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &np_memory_default, &forecast));
     forecast_ns = forecast.period_ns;
+    ASSERT_EQ(stats.bytes_out - before.bytes_out, N * forecast.bytes_out);
+    ASSERT_EQ(stats.bytes_in - before.bytes_in, N * forecast.bytes_in);
     ASSERT_TRUE(stats.iteration_ns == 20.0 * (double)p.options.exec_ns);
     ASSERT_TRUE(is_close(forecast_ns, (1 + stats.plan_overhead) * stats.iteration_ns));
     ASSERT_TRUE(is_close(forecast_ns, (1 + stats.overhead) * stats.iteration_ns));
