@@ -1,6 +1,7 @@
 /* core.c: the process and its devices as the hook knows them; stepping aside. */
 #include "hook/core.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
