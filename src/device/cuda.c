@@ -214,6 +214,7 @@ neap_status np_cuda_open(const np_device_settings *settings, const neap_memory *
     made->base = (np_device){
         .api = &cuda_interface, .memory = memory, .kind = "cuda", .page_bytes = 1, .n_streams = settings->n_streams};
     made->link = settings->link;
+    made->is_link_given = settings->link.out_gbs > 0;
     made->adopts = settings->adopts;
     np_pagemap_init(&made->pages, memory, 1);
     status = np_cuda_driver_load(&made->driver, &own);

@@ -65,7 +65,9 @@ typedef struct np_cuda {
     np_cu_event base_event; /* done; a timed one that stands for base_ns of the host's clock */
     uint64_t base_ns;
 
-    neap_link link; /* given or measured; out_gbs 0: not yet */
+    neap_link link;         /* given or measured; out_gbs 0: not yet */
+    uint32_t n_link_probes; /* times that it was measured */
+    bool is_link_given;
 } np_cuda;
 
 /* ---- cuda_context.c ---- */

@@ -1,4 +1,6 @@
 /* ask.c: when a plan is asked for, what the planner is told, and what becomes of what it has made. */
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/real.h"
 #include "run/manager.h"
@@ -7,6 +9,18 @@ enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
 
 #define URGENT_SHARE 0.25                    /* of the time for planning */
 #define FIRST_PAUSE_NS ((uint64_t)250000000) /* before planning is tried again, doubled each time it fails */
+
+/* Once, and where it is another: plans are as good as what is known of it. */
+static void say_link(neap_device *m, const neap_link *link)
+{
+    if (memcmp(&m->link, link, sizeof *link) != 0) {
+        double both = link->both_gbs > 0 ? link->both_gbs : link->out_gbs + link->in_gbs;
+        np_log(m, NEAP_LOG_INFO, "copies: %s GB/s out, %s in, %s together, %s us each",
+               np_real_fixed(link->out_gbs, 1).text, np_real_fixed(link->in_gbs, 1).text, np_real_fixed(both, 1).text,
+               np_real_fixed(link->latency_us, 1).text);
+        m->link = *link;
+    }
+}
 
 static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_lesson *lesson)
 {
@@ -80,6 +94,9 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     }
     if (status == NEAP_OK) {
         status = m->device->api->link(m->device, &lesson->link);
+    }
+    if (status == NEAP_OK) {
+        say_link(m, &lesson->link);
     }
     if (status == NEAP_OK) {
         status = np_list_residents(m, wish->is_anew, lesson);

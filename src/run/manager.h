@@ -122,6 +122,7 @@ struct neap_device {
     np_array(np_unknown) unknown;
     np_history history;
     np_learner learner;
+    neap_link link; /* that was planned for last */
     np_refine refine;
     np_array(np_touch) touches; /* scratch */
     np_array(neap_use) uses;    /* scratch */
@@ -312,9 +313,13 @@ void np_follow_given(neap_device *m, const np_given *given, uint64_t mark);
 /* Takes the times of the laps that are done. */
 void np_follow_note_laps(neap_device *m);
 
-/* Later work of `stream` waits for a mark of another; 0: for nothing. */
-neap_status np_follow_wait(neap_device *m, np_stream stream, np_stream other, uint64_t mark);
 bool np_follow_is_always_here(const neap_device *m, const neap_block *block);
+
+/* ---- ops.c ---- */
+neap_status np_ops_do(neap_device *m, uint32_t first, uint32_t n); /* of the pattern's program */
+
+/* Later work of `stream` waits for a mark of another; 0: for nothing. */
+neap_status np_ops_wait(neap_device *m, np_stream stream, np_stream other, uint64_t mark);
 
 /* ---- seen.c: on the plan, beneath a program ---- */
 bool np_seen_match(neap_device *m, const np_program_event *event, np_given *given, neap_departure *why);

@@ -76,7 +76,7 @@ static neap_status wait_for_parts(neap_device *m, np_stream stream, uint32_t lif
     neap_status status = NEAP_OK;
     for (uint32_t i = 0; pattern->program.lives.items[life].swapped && i < pattern->program.swaps.n; i++) {
         if (pattern->program.swaps.items[i].life == life && status == NEAP_OK) {
-            status = np_follow_wait(m, stream, NP_STREAM_IN, pattern->in_marks[i]);
+            status = np_ops_wait(m, stream, NP_STREAM_IN, pattern->in_marks[i]);
         }
     }
     return status;
