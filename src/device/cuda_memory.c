@@ -102,6 +102,11 @@ neap_status np_cuda_reserve(np_device *device, uint64_t n_pages, char **address)
     }
     status = np_cuda_judge(cuda, cuda->driver.reserve(&found, bytes, device->page_bytes, 0, 0), "cuMemAddressReserve",
                            NEAP_NO_MEMORY);
+    if (status != NEAP_OK && cuda->resting.ranges.n > 0) {
+        np_cuda_rest_free(cuda);
+        status = np_cuda_judge(cuda, cuda->driver.reserve(&found, bytes, device->page_bytes, 0, 0),
+                               "cuMemAddressReserve", NEAP_NO_MEMORY);
+    }
     if (status == NEAP_OK) {
         status = np_pagemap_add(&cuda->pages, (char *)(uintptr_t)found, n_pages);
         if (status != NEAP_OK) {
@@ -282,9 +287,8 @@ void np_cuda_unreserve(np_device *device, char *address, uint64_t n_pages)
     np_cuda_visit visit;
     (void)np_cuda_enter(cuda, &visit);
     if (unmap_all(cuda, address, n_pages)) {
-        (void)np_cuda_judge(cuda, cuda->driver.unreserve(address_of(address), n_pages * device->page_bytes),
-                            "cuMemAddressFree", NEAP_NO_MEMORY);
         (void)np_pagemap_remove(&cuda->pages, address, n_pages);
+        np_cuda_rest(cuda, address_of(address), n_pages * device->page_bytes);
     }
     np_cuda_leave(cuda, &visit);
 }
@@ -303,6 +307,7 @@ void np_cuda_memory_free(np_cuda *cuda)
             release_handles(cuda, (uint32_t)i, 1);
         }
     }
+    np_cuda_rest_free(cuda);
     np_pagemap_free(&cuda->pages);
     np_array_free(cuda->base.memory, &cuda->handles);
 }

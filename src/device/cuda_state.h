@@ -46,6 +46,17 @@ typedef struct np_cuda_events {
     unsigned int flags; /* they are made with */
 } np_cuda_events;
 
+typedef struct np_cuda_range {
+    np_cu_address address;
+    uint64_t bytes;
+} np_cuda_range;
+
+/* Addresses that were given back (cuda_rest.c). */
+typedef struct np_cuda_resting {
+    np_array(np_cuda_range) ranges; /* oldest first */
+    uint64_t bytes;                 /* of them all */
+} np_cuda_resting;
+
 typedef struct np_cuda {
     np_device base;
     np_cuda_driver driver;
@@ -68,6 +79,7 @@ typedef struct np_cuda {
     neap_link link;         /* given or measured; out_gbs 0: not yet */
     uint32_t n_link_probes; /* times that it was measured */
     bool is_link_given;
+    np_cuda_resting resting;
 } np_cuda;
 
 /* ---- cuda_context.c ---- */
@@ -102,6 +114,10 @@ neap_status np_cuda_host_alloc(np_device *device, uint64_t bytes, char **host);
 void np_cuda_host_free(np_device *device, char *host, uint64_t bytes);
 np_cu_allocation np_cuda_allocation(np_cu_device ordinal); /* what pages are made of */
 void np_cuda_memory_free(np_cuda *cuda);                   /* whatever is left; no work is under way */
+
+/* ---- cuda_rest.c ---- */
+void np_cuda_rest(np_cuda *cuda, np_cu_address address, uint64_t bytes); /* nothing is mapped there any more */
+void np_cuda_rest_free(np_cuda *cuda);                                   /* all of them */
 
 /* ---- cuda_records.c: all within a visit ---- */
 

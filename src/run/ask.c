@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/real.h"
 #include "run/manager.h"
+#include "run/unseen.h"
 
 enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
 
@@ -33,6 +34,19 @@ static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_less
     }
     for (size_t i = 0; i < wish->n_doubts && status == NEAP_OK; i++) {
         status = np_array_push(m->memory, &lesson->doubts, wish->doubts[i]);
+    }
+    return status;
+}
+
+/* What was found out on the plan, or for the one before it. */
+static neap_status copy_unseen(neap_device *m, const np_pattern *pattern, np_lesson *lesson)
+{
+    neap_status status = NEAP_OK;
+    if (pattern && pattern->timed.state == NP_TIMED_DONE && pattern->timed.is_seen && pattern->unseen.n == 0) {
+        return np_unseen_list(&pattern->program, pattern->timed.is_seen, m->memory, &lesson->unseen);
+    }
+    for (size_t i = 0; pattern && i < pattern->unseen.n && status == NEAP_OK; i++) {
+        status = np_array_push(m->memory, &lesson->unseen, pattern->unseen.items[i]);
     }
     return status;
 }
@@ -91,6 +105,9 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     status = copy_doubts(m, wish, lesson);
     if (status == NEAP_OK) {
         status = copy_times(m, wish->timed, lesson);
+    }
+    if (status == NEAP_OK) {
+        status = copy_unseen(m, wish->unseen_of, lesson);
     }
     if (status == NEAP_OK) {
         status = m->device->api->link(m->device, &lesson->link);
@@ -286,6 +303,11 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
     }
     for (size_t i = 0; i < lesson->doubts.n; i++) {
         (void)np_array_push(m->memory, &pattern->doubts, lesson->doubts.items[i]); /* or it is seen once more */
+    }
+    for (size_t i = 0; i < lesson->unseen.n; i++) {
+        if (np_array_push(m->memory, &pattern->unseen, lesson->unseen.items[i]) != NEAP_OK) {
+            break; /* the rest is planned with */
+        }
     }
     pattern->trace = lesson->trace;
     pattern->is_disturbed = lesson->is_disturbed;

@@ -217,6 +217,7 @@ static void ask_again(neap_device *m, np_pattern *pattern, bool is_urgent, const
         wish.n_doubted = (uint32_t)lives.n;
         wish.doubts = pattern->doubts.items;
         wish.n_doubts = pattern->doubts.n;
+        wish.unseen_of = pattern;
         np_log(m, NEAP_LOG_INFO, "%s: a plan with %zu more uses is made, and %zu blocks that stay", why,
                pattern->doubts.n, lives.n);
         pattern->is_outdated = np_ask_for_plan(m, &wish);
@@ -236,8 +237,11 @@ static bool is_measured(const np_pattern *pattern)
 /* A plan that was made in no time has been measured: now there is time for a good one. */
 static void ask_for_better(neap_device *m, np_pattern *pattern)
 {
-    np_plan_wish wish = {
-        .seed = m->options.seed, .lap_ns = np_pattern_quiet_lap_ns(pattern), .timed = &pattern->timed, .is_anew = true};
+    np_plan_wish wish = {.seed = m->options.seed,
+                         .lap_ns = np_pattern_quiet_lap_ns(pattern),
+                         .timed = &pattern->timed,
+                         .unseen_of = pattern,
+                         .is_anew = true};
     bool is_good = m->options.limit_share <= 0 && m->overhead <= 0 &&
                    (double)pattern->program.footprint <= GOOD_ENOUGH * (double)pattern->program.peak_load;
     pattern->is_quick = false;
@@ -282,7 +286,8 @@ void np_beneath_replan(neap_device *m)
     }
     if (followed && is_measured(followed) && !atomic_load(&m->learner.is_busy)) {
         if (needs_times(m, followed)) {
-            np_timed_want(&followed->timed, followed->program.n_execs, followed->memory);
+            np_timed_want(&followed->timed, followed->program.n_execs, (uint32_t)followed->program.uses.n,
+                          followed->memory);
         } else if (followed->is_quick) {
             ask_for_better(m, followed);
         } else if (followed->quiet_ns <= 0 && followed->program.swaps.n > 0) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "run/manager.h"
+#include "run/unseen.h"
 
 enum { LAPS_BEFORE_SAVING = 3 };
 
@@ -330,6 +331,9 @@ void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)
     }
     if (given->is_late) {
         np_seen_note(m, event, given, mark);
+    }
+    if (pattern->timed.state == NP_TIMED_ON) {
+        np_unseen_note(&pattern->program, event, given->uses, given->n_uses, pattern->timed.is_seen);
     }
     for (size_t i = 0; i < given->n_uses; i++) {
         given->uses[i].block->clean.n_writes += given->uses[i].kind != NEAP_ACCESS_READ;

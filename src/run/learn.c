@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "run/doubt.h"
 #include "run/timing.h"
+#include "run/unseen.h"
 #include "swap/bound.h"
 #include "swap/candidates.h"
 #include "swap/planner.h"
@@ -37,6 +38,7 @@ void np_lesson_free(np_lesson *lesson)
         np_array_free(memory, &lesson->doubted_ids);
         np_array_free(memory, &lesson->doubted_lives);
         np_array_free(memory, &lesson->doubts);
+        np_array_free(memory, &lesson->unseen);
         np_array_free(memory, &lesson->measured_ns);
         for (size_t i = 0; i < lesson->chunks.n; i++) {
             np_device *device = lesson->host_device;
@@ -186,6 +188,7 @@ static neap_status find_doubtful(study *s)
     }
     neap_status status = np_doubt_find(&s->period, s->doubtful);
     mark_doubted(s, s->doubtful);
+    np_unseen_drop(&s->period, s->lesson->unseen.items, s->lesson->unseen.n);
     return status == NEAP_OK
                ? np_margin_widen(&s->period, s->lesson->margin, s->lesson->doubts.items, s->lesson->doubts.n)
                : status;

@@ -31,7 +31,8 @@ typedef struct np_lesson {
     /* what is given */
     np_array(uint64_t) doubted_ids; /* blocks of the trace that must not be swapped, nor their like in other periods */
     np_array(uint32_t) doubted_lives; /* the same for lives of the period */
-    np_array(np_doubt) doubts;        /* uses to be counted on */
+    np_doubt_array doubts;            /* uses to be counted on, */
+    np_doubt_array unseen;            /* and those that are not: sorted by exec */
     uint32_t margin;                  /* execs that a use lasts, before and after */
     bool is_replan;                   /* there is a plan already, and it stays where this one is not within the limit */
     bool may_raise; /* the limit, where no plan is found within it though it is not too low: a plan is wanted most */

@@ -162,7 +162,8 @@ typedef struct np_plan_wish {
     const np_timed *timed;  /* NULL, or of the pattern that the trace is of; copied */
     const np_doubt *doubts; /* copied */
     size_t n_doubts;
-    const uint32_t *doubted; /* lives of the trace's period that must not be swapped; copied */
+    const np_pattern *unseen_of; /* NULL, or the pattern that the trace is of, which knows what of it was never seen */
+    const uint32_t *doubted;     /* lives of the trace's period that must not be swapped; copied */
     uint32_t n_doubted;
     uint64_t seed;
 } np_plan_wish;

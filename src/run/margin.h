@@ -13,6 +13,8 @@ typedef struct np_doubt {
     uint32_t exec;
 } np_doubt;
 
+typedef np_array(np_doubt) np_doubt_array;
+
 /* Doubts count as uses from here on. */
 neap_status np_margin_widen(np_period *period, uint32_t margin, const np_doubt *doubts, size_t n_doubts);
 

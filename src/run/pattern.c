@@ -47,6 +47,7 @@ void np_pattern_free(np_pattern *pattern)
     np_timed_free(&pattern->timed, memory);
     np_array_free(memory, &pattern->doubts);
     np_array_free(memory, &pattern->visitors);
+    np_array_free(memory, &pattern->unseen);
     neap_trace_free(pattern->trace);
     np_program_free(&pattern->program);
     np_memory_free(memory, pattern, 1, sizeof *pattern);

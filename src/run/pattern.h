@@ -40,9 +40,10 @@ typedef struct np_pattern {
     bool *is_out;   /* by swap: its copy out was given, its copy in was not */
     uint64_t *late; /* by life: mark of the last work that used it without being planned to; 0: none */
     uint8_t *late_stream;
-    bool *doubted;             /* by life: it was used while it was away */
-    np_array(np_doubt) doubts; /* uses that were seen while the block was away */
-    bool has_doubts;           /* and no plan without its swaps was asked for yet */
+    bool *doubted;         /* by life: it was used while it was away */
+    np_doubt_array doubts; /* uses that were seen while the block was away */
+    bool has_doubts;       /* and no plan without its swaps was asked for yet */
+    np_doubt_array unseen; /* uses that were recorded, and not planned with (unseen.h) */
     np_array(np_visitor) visitors;
     uint32_t n_come_again; /* of them, more than once */
     char *names;           /* of the execs, each ended by '\0' */

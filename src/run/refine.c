@@ -134,6 +134,7 @@ static void ask(neap_device *m)
         wish.n_doubted = (uint32_t)doubted.n;
         wish.doubts = refine->measured->doubts.items;
         wish.n_doubts = refine->measured->doubts.n;
+        wish.unseen_of = refine->measured;
     }
     if (!np_ask_for_plan(m, &wish)) {
         end(m);

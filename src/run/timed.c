@@ -4,16 +4,18 @@
 
 enum { LAPS_TIMED = 3 };
 
-void np_timed_want(np_timed *timed, uint32_t n_execs, const neap_memory *memory)
+void np_timed_want(np_timed *timed, uint32_t n_execs, uint32_t n_uses, const neap_memory *memory)
 {
     if (timed->state != NP_TIMED_NOT) {
         return;
     }
     timed->times = np_memory_alloc_zero(memory, n_execs, sizeof *timed->times);
     timed->shortest_ns = np_memory_alloc_zero(memory, n_execs, sizeof *timed->shortest_ns);
+    timed->is_seen = np_memory_alloc_zero(memory, (size_t)n_uses + 1, sizeof *timed->is_seen);
     timed->n_execs = n_execs;
+    timed->n_uses = n_uses;
     timed->state = NP_TIMED_WANTED;
-    if (!timed->times || !timed->shortest_ns) {
+    if (!timed->times || !timed->shortest_ns || !timed->is_seen) {
         np_timed_free(timed, memory);
         timed->state = NP_TIMED_DONE;
     }
@@ -23,6 +25,7 @@ void np_timed_free(np_timed *timed, const neap_memory *memory)
 {
     np_memory_free(memory, timed->times, timed->n_execs, sizeof *timed->times);
     np_memory_free(memory, timed->shortest_ns, timed->n_execs, sizeof *timed->shortest_ns);
+    np_memory_free(memory, timed->is_seen, (size_t)timed->n_uses + 1, sizeof *timed->is_seen);
     *timed = (np_timed){0};
 }
 

@@ -21,12 +21,14 @@ typedef struct np_timed {
     uint32_t n_laps;                /* timed so far */
     uint32_t n_execs;               /* 0 where there was no host memory for it: nothing is known then */
     np_times *times;                /* by exec: of the lap under way */
+    bool *is_seen;                  /* by use of the program: it was, in any of the laps */
+    uint32_t n_uses;                /* of it */
     uint64_t *shortest_ns;          /* by exec: of all laps, without the price of timing (price.h); 0: not known */
     const np_times *first;          /* of its first exec, which is timed in every lap */
     uint64_t marks[NP_MAX_STREAMS]; /* at its end */
 } np_timed;
 
-void np_timed_want(np_timed *timed, uint32_t n_execs, const neap_memory *memory);
+void np_timed_want(np_timed *timed, uint32_t n_execs, uint32_t n_uses, const neap_memory *memory);
 void np_timed_free(np_timed *timed, const neap_memory *memory);
 
 /* A lap has ended on the host. `first`: where the times of its first exec are, or will be. */

@@ -587,6 +587,24 @@ static void test_mappings_at_random(void **state)
     check_nothing_left();
 }
 
+/* Addresses that were given back are not given out again, for long; in the end all are the driver's. */
+static void test_old_addresses(void **state)
+{
+    enum { N = 200 };
+    np_device *device = device_open("cuda:0,memory=64MiB", NULL);
+    char *seen[N];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        ASSERT_OK(device->api->reserve(device, 2, &seen[i]));
+        for (int k = 0; k < i; k++) {
+            ASSERT_TRUE(seen[k] != seen[i]);
+        }
+        device->api->unreserve(device, seen[i], 2);
+    }
+    device_close(device);
+    check_nothing_left();
+}
+
 static void test_a_full_device(void **state)
 {
     np_device *device = device_open("cuda:0,memory=64MiB", NULL);
@@ -672,6 +690,7 @@ int main(void)
         cmocka_unit_test(test_host_memory_is_registered),
         cmocka_unit_test(test_copies_on_other_streams),
         cmocka_unit_test(test_mappings_at_random),
+        cmocka_unit_test(test_old_addresses),
         cmocka_unit_test(test_a_full_device),
         cmocka_unit_test(test_work_at_random),
     };

@@ -94,7 +94,7 @@ static void time_lap(scene *s, const uint64_t *ns)
 
 static void begin(scene *s, uint32_t n_execs)
 {
-    np_timed_want(&s->timed, n_execs, &s->memory.hook);
+    np_timed_want(&s->timed, n_execs, 3, &s->memory.hook);
     ASSERT_EQ(s->timed.state, NP_TIMED_WANTED);
     end_lap(s);
     ASSERT_EQ(s->timed.state, NP_TIMED_ON);
@@ -111,7 +111,7 @@ static void test_states(void **state)
     ASSERT_EQ(s.timed.state, NP_TIMED_NOT); /* nobody wants it */
     begin(&s, N_EXECS);
     n_calls = s.memory.n_calls;
-    np_timed_want(&s.timed, N_EXECS, &s.memory.hook); /* it is wanted already */
+    np_timed_want(&s.timed, N_EXECS, 3, &s.memory.hook); /* it is wanted already */
     ASSERT_EQ(s.timed.state, NP_TIMED_ON);
     for (uint32_t lap = 1; lap <= 3; lap++) {
         time_lap(&s, ns);
@@ -119,7 +119,7 @@ static void test_states(void **state)
         ASSERT_EQ(s.timed.state, lap < 3 ? NP_TIMED_ON : NP_TIMED_DONE);
     }
     end_lap(&s);
-    np_timed_want(&s.timed, N_EXECS, &s.memory.hook);
+    np_timed_want(&s.timed, N_EXECS, 3, &s.memory.hook);
     ASSERT_EQ(s.timed.state, NP_TIMED_DONE); /* and that is that */
     ASSERT_EQ(s.timed.n_laps, 3);
     ASSERT_EQ(s.memory.n_calls, n_calls);
@@ -242,7 +242,7 @@ static void test_no_memory(void **state)
         scene s;
         open_scene(&s);
         s.memory.fail_at = fail;
-        np_timed_want(&s.timed, N_EXECS, &s.memory.hook);
+        np_timed_want(&s.timed, N_EXECS, 3, &s.memory.hook);
         ASSERT_EQ(s.memory.n_failed, 1);
         ASSERT_EQ(s.memory.live_blocks, 0);
         ASSERT_EQ(s.timed.state, NP_TIMED_DONE);
@@ -250,7 +250,7 @@ static void test_no_memory(void **state)
         ASSERT_TRUE(np_timed_sum(&s.timed) == 0);
         end_lap(&s);
         np_timed_break(&s.timed);
-        np_timed_want(&s.timed, N_EXECS, &s.memory.hook);
+        np_timed_want(&s.timed, N_EXECS, 3, &s.memory.hook);
         ASSERT_EQ(s.timed.state, NP_TIMED_DONE);
         ASSERT_EQ(s.memory.live_blocks, 0);
         close_scene(&s);
