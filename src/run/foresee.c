@@ -135,6 +135,7 @@ static neap_status make_lesson(foresight *f, uint64_t limit, double limit_share,
     lesson->beside_bytes = f->beside;
     lesson->margin = options->margin;
     lesson->link = options->link;
+    lesson->swap_ns = NP_SWAP_NS;
     lesson->seconds = options->seconds;
     lesson->n_threads = options->n_threads;
     lesson->seed = seed;

@@ -1,7 +1,5 @@
-#include "run/learn.h"
+#include "run/study.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,19 +13,6 @@
 #include "swap/planner.h"
 
 #define HOST_CHUNK ((uint64_t)256 << 20) /* bytes, at the most: the driver is busy with one for some 10 ms */
-#define POOL_SHARE 0.5                   /* of the time, for the pool where nothing is swapped */
-
-/* A lesson being learned. */
-typedef struct study {
-    np_lesson *lesson;
-    np_period period;
-    np_timeline timeline;
-    np_planner planner;
-    np_judged judged;
-    np_home *homes; /* by life */
-    bool *doubtful; /* by life: it must not be swapped */
-    uint64_t begin_ns;
-} study;
 
 void np_lesson_free(np_lesson *lesson)
 {
@@ -63,7 +48,7 @@ static uint32_t event_at(const np_period *period, uint32_t time)
     return period->origin + time;
 }
 
-static neap_status find_period(study *s)
+static neap_status find_period(np_study *s)
 {
     np_lesson *lesson = s->lesson;
     neap_status status = np_period_find(lesson->trace, lesson->memory, &s->period);
@@ -80,7 +65,7 @@ static neap_status find_period(study *s)
 }
 
 /* Lives that were named as doubted, or of which a block in any period was. */
-static void mark_doubted(const study *s, bool *doubtful)
+static void mark_doubted(const np_study *s, bool *doubtful)
 {
     const np_lesson *lesson = s->lesson;
     const np_period *period = &s->period;
@@ -120,7 +105,7 @@ static np_resident *resident_of(const np_lesson *lesson, uint64_t id)
 }
 
 /* What is known of the persistent blocks. One that is no resident any more has gone, and with it the pattern. */
-static neap_status settle_homes(study *s)
+static neap_status settle_homes(np_study *s)
 {
     np_lesson *lesson = s->lesson;
     const np_period *period = &s->period;
@@ -159,7 +144,7 @@ static neap_status settle_homes(study *s)
 
 /* Blocks outside of the arena are not the planner's business: they count for nothing, and are not swapped. Nor are those of
  * which it is not known when they are used. */
-static void leave_out(study *s)
+static void leave_out(np_study *s)
 {
     np_timeline *timeline = &s->timeline;
     uint64_t outside = 0;
@@ -180,7 +165,7 @@ static void leave_out(study *s)
 }
 
 /* What is not to be swapped is found before uses are widened: it is told by counting them. */
-static neap_status find_doubtful(study *s)
+static neap_status find_doubtful(np_study *s)
 {
     s->doubtful = np_memory_alloc_zero(s->lesson->memory, s->period.lives.n + 1, sizeof *s->doubtful);
     if (!s->doubtful) {
@@ -194,7 +179,7 @@ static neap_status find_doubtful(study *s)
                : status;
 }
 
-static neap_status set_up(study *s)
+static neap_status set_up(np_study *s)
 {
     np_lesson *lesson = s->lesson;
     np_timeline_options options = {.alignment = 512, .slower = 1, .directions = NP_DIRECTIONS_CAREFUL, .held = true};
@@ -221,134 +206,9 @@ static neap_status set_up(study *s)
                                    : NEAP_OK;
 }
 
-/* The limit in bytes: as asked for, or what the execs and candidates allow, if that is more. */
-static neap_status find_limit(study *s)
-{
-    np_lesson *lesson = s->lesson;
-    uint64_t limit = lesson->limit ? lesson->limit : (uint64_t)(lesson->limit_share * (double)s->timeline.peak_load);
-    np_candidates candidates;
-    neap_status status;
-    lesson->limit_used = limit;
-    if (limit == 0 || s->timeline.n_execs == 0) {
-        return NEAP_OK;
-    }
-    status = np_candidates_find(&s->timeline, NP_SCOPE_PEAK, lesson->min_block, &candidates);
-    if (status != NEAP_OK) {
-        return status;
-    }
-    lesson->load_min = candidates.load_min;
-    np_candidates_free(&candidates);
-    return NEAP_OK;
-}
-
-uint64_t np_lesson_arena_limit(const np_lesson *lesson, uint64_t limit)
-{
-    uint64_t rest = limit > lesson->beside_bytes ? limit - lesson->beside_bytes : 0;
-    return rest - rest % lesson->page_bytes;
-}
-
-static neap_status plan_swaps(study *s, uint64_t limit)
-{
-    return s->lesson->has_weights ? np_plan_with_weights(&s->planner, s->lesson->weights, limit, &s->judged)
-                                  : np_plan_within_limit(&s->planner, NEAP_SWAP_SEARCH, limit, &s->judged);
-}
-
-/* The time for planning begins anew. */
-static neap_status plan_again(study *s)
-{
-    s->planner.deadline_ns = np_clock_ns() + (uint64_t)(s->lesson->seconds * 1e9);
-    return plan_swaps(s, np_lesson_arena_limit(s->lesson, s->lesson->limit_used));
-}
-
-/* The limit is below what swapping reaches: it is raised to that, or to a little more, since blocks must find their places
- * again. */
-static neap_status plan_above(study *s, uint64_t least)
-{
-    static const double factors[] = {1, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
-    np_lesson *lesson = s->lesson;
-    neap_status status = NEAP_NO_PLAN;
-    lesson->limit_was_raised = true;
-    for (size_t i = 0; i < sizeof factors / sizeof *factors && status == NEAP_NO_PLAN; i++) {
-        lesson->limit_used = (uint64_t)(factors[i] * (double)least) + lesson->beside_bytes;
-        status = plan_again(s);
-    }
-    return status;
-}
-
-/* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise, where the limit is below load_min,
- * or it is not for the program to be told that there is none, above it. */
-static neap_status plan_within(study *s)
-{
-    np_lesson *lesson = s->lesson;
-    bool is_low = lesson->load_min + lesson->beside_bytes > lesson->limit_used;
-    neap_status status = plan_swaps(s, np_lesson_arena_limit(lesson, lesson->limit_used));
-    if (status == NEAP_NO_PLAN && s->planner.min_block > lesson->page_bytes) {
-        s->planner.min_block = lesson->page_bytes;
-        status = plan_again(s);
-    }
-    if (status == NEAP_NO_PLAN && (is_low ? !lesson->is_replan : lesson->may_raise)) {
-        status = plan_above(s, is_low ? lesson->load_min : np_lesson_arena_limit(lesson, lesson->limit_used));
-    }
-    return status;
-}
-
-static void tell(const np_lesson *lesson, np_phase phase)
-{
-    if (lesson->phase) {
-        atomic_store(lesson->phase, (int)phase);
-    }
-}
-
-/* Two iterations, but not less than a search can make something of. */
-static double quick_seconds(const study *s)
-{
-    double two = 2e-9 * s->timeline.period_ns;
-    return fmin(fmax(two, 0.05), s->lesson->seconds * POOL_SHARE);
-}
-
-/* The lowest footprint at the cost that was allowed, and that is the limit from then on. */
-static neap_status plan_at_cost(study *s)
-{
-    np_judged best = {0};
-    uint64_t lowest_peak;
-    neap_status status = np_plan_without_overhead(&s->planner, s->lesson->overhead, &best, &lowest_peak);
-    if (status == NEAP_OK && best.place.footprint < s->judged.place.footprint) {
-        np_judged_free(&s->judged, s->lesson->memory);
-        s->judged = best;
-        s->lesson->limit_used = best.place.footprint + s->lesson->beside_bytes;
-    } else { /* there may be something of it, whatever the status */
-        np_judged_free(&best, s->lesson->memory);
-    }
-    return status == NEAP_NO_PLAN ? NEAP_OK : status;
-}
-
-static neap_status plan(study *s)
-{
-    np_lesson *lesson = s->lesson;
-    neap_status status = find_limit(s);
-    if (status == NEAP_OK) {
-        status =
-            np_plan_pool(&s->planner, lesson->is_quick ? quick_seconds(s) : lesson->seconds * POOL_SHARE, &s->judged);
-    }
-    if (status == NEAP_OK && lesson->is_quick &&
-        (lesson->limit == 0 || s->judged.place.footprint <= np_lesson_arena_limit(lesson, lesson->limit))) {
-        return NEAP_OK;
-    }
-    lesson->is_quick = false;
-    if (status == NEAP_OK && lesson->overhead > 0 && s->timeline.n_execs > 0) {
-        return plan_at_cost(s);
-    }
-    if (status == NEAP_OK && lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
-        s->judged.place.footprint > np_lesson_arena_limit(lesson, lesson->limit_used)) {
-        status = plan_within(s);
-    }
-    tell(lesson, NP_PHASE_PLACES);
-    return status;
-}
-
 /* ---- handing over ---- */
 
-static neap_status keep_execs(study *s)
+static neap_status keep_execs(np_study *s)
 {
     np_lesson *lesson = s->lesson;
     const neap_trace *trace = lesson->trace;
@@ -382,7 +242,7 @@ static bool has_whole_pages(const np_lesson *lesson)
     return true;
 }
 
-static neap_status make_program(study *s)
+static neap_status make_program(np_study *s)
 {
     np_lesson *lesson = s->lesson;
     neap_status status = np_program_make(&s->timeline, s->judged.swaps.items, (uint32_t)s->judged.swaps.n,
@@ -395,7 +255,9 @@ static neap_status make_program(study *s)
     if (status == NEAP_OK && lesson->program.swaps.n > 0) {
         status = np_program_forecast(&lesson->program, lesson->exec_ns.items, &lesson->link, lesson->memory,
                                      &lesson->forecast);
-        lesson->program.overhead = lesson->forecast.period_ns / lesson->program.period_ns - 1;
+        lesson->program.overhead = (lesson->forecast.period_ns + (double)lesson->program.swaps.n * lesson->swap_ns) /
+                                       lesson->program.period_ns -
+                                   1;
     }
     return status;
 }
@@ -424,7 +286,7 @@ static void prepare_host(np_lesson *lesson)
 
 void np_lesson_learn(np_lesson *lesson)
 {
-    study s = {.lesson = lesson, .begin_ns = np_clock_ns()};
+    np_study s = {.lesson = lesson, .begin_ns = np_clock_ns()};
     neap_status status;
     if (lesson->residents.n > 0) {
         qsort(lesson->residents.items, lesson->residents.n, sizeof *lesson->residents.items, compare_residents);
@@ -437,7 +299,7 @@ void np_lesson_learn(np_lesson *lesson)
         status = set_up(&s);
     }
     if (status == NEAP_OK) {
-        status = plan(&s);
+        status = np_study_plan(&s);
     }
     if (status == NEAP_OK) {
         status = keep_execs(&s);

@@ -83,7 +83,8 @@ static void compare_with_run(double limit_share, uint32_t margin)
     ASSERT_TRUE(fabs(seen.iteration_ns - program->period_ns) < 1);
     ASSERT_EQ(seen.n_swaps, program->swaps.n);
     ASSERT_EQ(seen.footprint, program->footprint);
-    ASSERT_TRUE(program->overhead < 1e-9 && seen.overhead < 1e-9);
+    ASSERT_TRUE(fabs(program->overhead - seen.overhead) < 1e-9);
+    ASSERT_TRUE(fabs(seen.overhead - (double)seen.n_swaps * NP_SWAP_NS / seen.iteration_ns) < 1e-6); /* alone */
     neap_trace_free(trace);
     little_end(&p);
 }
@@ -146,7 +147,7 @@ static void test_lowest_limit(void **state)
 {
     neap_trace *trace = small_training();
     neap_foreseen before = {0};
-    static const double costs[] = {0, 0.1, 0.5};
+    static const double costs[] = {0, 0.5, 3}; /* of a few microseconds: each swap costs some itself */
     (void)state;
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
         neap_foresee_options options = options_for(&slow);

@@ -1,0 +1,235 @@
+/* learn_plan.c: which plan a lesson gets.
+ *
+ * Every swap costs the program's streams some time, whatever its size: they wait for copies, and are waited for. So swaps
+ * of large blocks are tried first, and those of small ones only where that costs less in all. */
+#include <math.h>
+
+#include "base/clock.h"
+#include "run/study.h"
+#include "swap/candidates.h"
+
+enum { LARGE_PART = 1024, LARGE_TIME = 5 }; /* parts of the peak load, and of the time */
+
+#define POOL_SHARE 0.5    /* of the time, for the pool where nothing is swapped */
+#define LITTLE_COST 0.005 /* of an iteration: good enough */
+
+/* The limit in bytes: as asked for, or what the execs and candidates allow, if that is more. */
+static neap_status find_limit(np_study *s)
+{
+    np_lesson *lesson = s->lesson;
+    uint64_t limit = lesson->limit ? lesson->limit : (uint64_t)(lesson->limit_share * (double)s->timeline.peak_load);
+    np_candidates candidates;
+    neap_status status;
+    lesson->limit_used = limit;
+    if (limit == 0 || s->timeline.n_execs == 0) {
+        return NEAP_OK;
+    }
+    status = np_candidates_find(&s->timeline, NP_SCOPE_PEAK, lesson->min_block, &candidates);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    lesson->load_min = candidates.load_min;
+    np_candidates_free(&candidates);
+    return NEAP_OK;
+}
+
+uint64_t np_lesson_arena_limit(const np_lesson *lesson, uint64_t limit)
+{
+    uint64_t rest = limit > lesson->beside_bytes ? limit - lesson->beside_bytes : 0;
+    return rest - rest % lesson->page_bytes;
+}
+
+double np_study_cost(const np_study *s, const np_judged *judged)
+{
+    return judged->simulation.overhead + (double)judged->swaps.n * s->lesson->swap_ns / s->timeline.period_ns;
+}
+
+static neap_status plan_once(np_study *s, uint64_t limit)
+{
+    return s->lesson->has_weights ? np_plan_with_weights(&s->planner, s->lesson->weights, limit, &s->judged)
+                                  : np_plan_within_limit(&s->planner, NEAP_SWAP_SEARCH, limit, &s->judged);
+}
+
+/* Large blocks are enough, where that is so: a part of the load from which on few are many bytes. 0: they are all large. */
+static uint64_t large_block(const np_study *s)
+{
+    uint64_t large = s->timeline.peak_load / LARGE_PART;
+    return s->lesson->swap_ns > 0 && !s->lesson->has_weights && large > s->planner.min_block ? large : 0;
+}
+
+/* Some of the time for swaps of large blocks alone. *least: what is to be set again. */
+static void begin_large(np_study *s, uint64_t large, uint64_t *least, uint64_t *deadline_ns)
+{
+    uint64_t now = np_clock_ns();
+    *least = s->planner.min_block;
+    *deadline_ns = s->planner.deadline_ns;
+    s->planner.min_block = large;
+    s->planner.deadline_ns = now < *deadline_ns ? now + (*deadline_ns - now) / LARGE_TIME : now;
+}
+
+static void end_large(np_study *s, uint64_t least, uint64_t deadline_ns)
+{
+    s->planner.min_block = least;
+    s->planner.deadline_ns = deadline_ns;
+}
+
+/* By swaps of large blocks, and, where they cost something, of all: the cheaper. */
+static neap_status plan_swaps(np_study *s, uint64_t limit)
+{
+    const neap_memory *memory = s->lesson->memory;
+    uint64_t large = large_block(s);
+    uint64_t least;
+    uint64_t deadline_ns;
+    np_judged first;
+    neap_status status;
+    if (large == 0) {
+        return plan_once(s, limit);
+    }
+    begin_large(s, large, &least, &deadline_ns);
+    status = plan_once(s, limit);
+    end_large(s, least, deadline_ns);
+    if (status == NEAP_NO_PLAN) {
+        return plan_once(s, limit);
+    }
+    if (status != NEAP_OK || np_study_cost(s, &s->judged) <= LITTLE_COST) {
+        return status;
+    }
+    first = s->judged;
+    s->judged = (np_judged){0};
+    status = plan_once(s, limit);
+    if (status == NEAP_NO_PLAN || (status == NEAP_OK && np_study_cost(s, &first) <= np_study_cost(s, &s->judged))) {
+        np_judged_free(&s->judged, memory);
+        s->judged = first;
+        return NEAP_OK;
+    }
+    np_judged_free(&first, memory);
+    return status;
+}
+
+/* The time for planning begins anew. */
+static neap_status plan_again(np_study *s)
+{
+    s->planner.deadline_ns = np_clock_ns() + (uint64_t)(s->lesson->seconds * 1e9);
+    return plan_swaps(s, np_lesson_arena_limit(s->lesson, s->lesson->limit_used));
+}
+
+/* The limit is below what swapping reaches: it is raised to that, or to a little more, since blocks must find their places
+ * again. */
+static neap_status plan_above(np_study *s, uint64_t least)
+{
+    static const double factors[] = {1, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
+    np_lesson *lesson = s->lesson;
+    neap_status status = NEAP_NO_PLAN;
+    lesson->limit_was_raised = true;
+    for (size_t i = 0; i < sizeof factors / sizeof *factors && status == NEAP_NO_PLAN; i++) {
+        lesson->limit_used = (uint64_t)(factors[i] * (double)least) + lesson->beside_bytes;
+        status = plan_again(s);
+    }
+    return status;
+}
+
+/* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise, where the limit is below load_min,
+ * or it is not for the program to be told that there is none, above it. */
+static neap_status plan_within(np_study *s)
+{
+    np_lesson *lesson = s->lesson;
+    bool is_low = lesson->load_min + lesson->beside_bytes > lesson->limit_used;
+    neap_status status = plan_swaps(s, np_lesson_arena_limit(lesson, lesson->limit_used));
+    if (status == NEAP_NO_PLAN && s->planner.min_block > lesson->page_bytes) {
+        s->planner.min_block = lesson->page_bytes;
+        status = plan_again(s);
+    }
+    if (status == NEAP_NO_PLAN && (is_low ? !lesson->is_replan : lesson->may_raise)) {
+        status = plan_above(s, is_low ? lesson->load_min : np_lesson_arena_limit(lesson, lesson->limit_used));
+    }
+    return status;
+}
+
+static void tell(const np_lesson *lesson, np_phase phase)
+{
+    if (lesson->phase) {
+        atomic_store(lesson->phase, (int)phase);
+    }
+}
+
+/* Two iterations, but not less than a search can make something of. */
+static double quick_seconds(const np_study *s)
+{
+    double two = 2e-9 * s->timeline.period_ns;
+    return fmin(fmax(two, 0.05), s->lesson->seconds * POOL_SHARE);
+}
+
+/* The better of two at a cost: the lower one that keeps to it, else the cheaper. */
+static bool is_better_at_cost(const np_study *s, const np_judged *a, const np_judged *b)
+{
+    double cost_a = np_study_cost(s, a);
+    double cost_b = np_study_cost(s, b);
+    bool both = cost_a <= s->lesson->overhead && cost_b <= s->lesson->overhead;
+    return both ? a->place.footprint < b->place.footprint : cost_a < cost_b;
+}
+
+/* By swaps of large blocks alone, and of all. */
+static neap_status find_lowest(np_study *s, np_judged *best)
+{
+    uint64_t large = large_block(s);
+    uint64_t lowest_peak;
+    uint64_t least;
+    uint64_t deadline_ns;
+    np_judged other = {0};
+    neap_status status;
+    if (large == 0) {
+        return np_plan_without_overhead(&s->planner, s->lesson->overhead, best, &lowest_peak);
+    }
+    begin_large(s, large, &least, &deadline_ns);
+    status = np_plan_without_overhead(&s->planner, s->lesson->overhead / 2, best, &lowest_peak);
+    end_large(s, least, deadline_ns);
+    if (status == NEAP_OK) {
+        status = np_plan_without_overhead(&s->planner, s->lesson->overhead / 2, &other, &lowest_peak);
+    }
+    if (status == NEAP_OK && is_better_at_cost(s, &other, best)) {
+        np_judged worse = *best;
+        *best = other;
+        other = worse;
+    }
+    np_judged_free(&other, s->lesson->memory);
+    return status;
+}
+
+/* The lowest footprint at the cost that was allowed, and that is the limit from then on. */
+static neap_status plan_at_cost(np_study *s)
+{
+    np_judged best = {0};
+    neap_status status = find_lowest(s, &best);
+    if (status == NEAP_OK && best.place.footprint < s->judged.place.footprint) {
+        np_judged_free(&s->judged, s->lesson->memory);
+        s->judged = best;
+        s->lesson->limit_used = best.place.footprint + s->lesson->beside_bytes;
+    } else { /* there may be something of it, whatever the status */
+        np_judged_free(&best, s->lesson->memory);
+    }
+    return status == NEAP_NO_PLAN ? NEAP_OK : status;
+}
+
+neap_status np_study_plan(np_study *s)
+{
+    np_lesson *lesson = s->lesson;
+    neap_status status = find_limit(s);
+    if (status == NEAP_OK) {
+        status =
+            np_plan_pool(&s->planner, lesson->is_quick ? quick_seconds(s) : lesson->seconds * POOL_SHARE, &s->judged);
+    }
+    if (status == NEAP_OK && lesson->is_quick &&
+        (lesson->limit == 0 || s->judged.place.footprint <= np_lesson_arena_limit(lesson, lesson->limit))) {
+        return NEAP_OK;
+    }
+    lesson->is_quick = false;
+    if (status == NEAP_OK && lesson->overhead > 0 && s->timeline.n_execs > 0) {
+        return plan_at_cost(s);
+    }
+    if (status == NEAP_OK && lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
+        s->judged.place.footprint > np_lesson_arena_limit(lesson, lesson->limit_used)) {
+        status = plan_within(s);
+    }
+    tell(lesson, NP_PHASE_PLACES);
+    return status;
+}

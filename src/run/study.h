@@ -1,0 +1,25 @@
+/* study.h: a lesson while it is learned: learn.c makes ready what it is planned from, learn_plan.c plans it. */
+#ifndef NP_RUN_STUDY_H
+#define NP_RUN_STUDY_H
+
+#include "run/learn.h"
+#include "swap/planner.h"
+
+typedef struct np_study {
+    np_lesson *lesson;
+    np_period period;
+    np_timeline timeline;
+    np_planner planner;
+    np_judged judged;
+    np_home *homes; /* by life */
+    bool *doubtful; /* by life: it must not be swapped */
+    uint64_t begin_ns;
+} np_study;
+
+/* The pool, or swaps within the limit, or as low as the cost allows: s->judged. */
+neap_status np_study_plan(np_study *s);
+
+/* What a plan costs, as a share of the iteration: what is simulated, and what each swap costs beside that. */
+double np_study_cost(const np_study *s, const np_judged *judged);
+
+#endif
