@@ -129,6 +129,9 @@ static neap_status exec_locked(neap_device *m, const neap_work *work, const neap
     neap_status status = np_exec_ready(m, work, key, uses, n_uses, &given);
     if (status == NEAP_OK) {
         status = np_launch(m, &given, &mark);
+        if (status != NEAP_OK && given.is_planned) {
+            np_follow_failed(m, &given);
+        }
     }
     if (status != NEAP_OK) {
         return np_device_fail(status,

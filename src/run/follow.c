@@ -346,3 +346,11 @@ void np_follow_given(neap_device *m, const np_given *given, uint64_t mark)
     }
     finish(m, event);
 }
+
+/* Whoever came for it goes: the event has not happened, and others may use the bytes first. */
+void np_follow_failed(neap_device *m, const np_given *given)
+{
+    if (given->is_visited && np_visit_go(m, given->work->stream) != NEAP_OK) {
+        np_leave(m, NEAP_DEPARTURE_FAILED, "a block that was there for one exec");
+    }
+}

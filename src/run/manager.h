@@ -310,6 +310,7 @@ neap_status np_follow_free(neap_device *m, neap_block *block, bool *served);
 /* The same, the work still to be given; *given says how. Then, once it was, what follows it. */
 neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool *served);
 void np_follow_given(neap_device *m, const np_given *given, uint64_t mark);
+void np_follow_failed(neap_device *m, const np_given *given); /* or, where it could not be given: it may come again */
 
 /* Takes the times of the laps that are done. */
 void np_follow_note_laps(neap_device *m);

@@ -68,6 +68,7 @@ typedef struct actor {
     actor_fixed fixed[ACTOR_FIXED];
     uint32_t n_fixed;
     uint32_t blur_share; /* per mille of the execs that use more or less than usual, */
+    uint32_t away_share; /* that use what a plan has away, */
     uint32_t home_share; /* of the steps after which everything comes home, */
     uint32_t fix_share;  /* and a block is fixed */
     uint64_t n_blurred;

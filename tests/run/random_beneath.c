@@ -11,18 +11,59 @@ static bool chance(np_rng *rng, uint32_t per_mille)
 
 /* ---- uses ---- */
 
+/* The actor's own note of a block, or NULL. */
+static shadow_block *find_note(actor *a, const neap_block *block)
+{
+    for (uint32_t i = 0; i < LOOP_SLOTS; i++) {
+        for (uint32_t k = 0; k < a->slots[i].n; k++) {
+            if (a->slots[i].blocks[k].block == block) {
+                return &a->slots[i].blocks[k];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Any block of the actor's that a plan has away now, or NULL. */
+static shadow_block *away_block(actor *a)
+{
+    const neap_device *m = a->device;
+    shadow_block *found = NULL;
+    (void)pthread_mutex_lock(&a->device->lock);
+    if (m->state == NEAP_STATE_RUN && m->pattern->program.swaps.n > 0) {
+        size_t n = m->pattern->program.swaps.n;
+        size_t first = (size_t)np_rng_below(&a->rng, n);
+        for (size_t i = 0; i < n && !found; i++) {
+            size_t at = (first + i) % n;
+            const neap_block *block = m->pattern->actors[m->pattern->program.swaps.items[at].life].now[0];
+            found = m->pattern->is_out[at] && block ? find_note(a, block) : NULL;
+        }
+    }
+    (void)pthread_mutex_unlock(&a->device->lock);
+    return found;
+}
+
+/* A use more of a block, if there is one and it is not among them. */
+static uint32_t add_use(actor *a, shadow_use *uses, uint32_t n, shadow_block *block)
+{
+    if (block && n < SHADOW_USES && !actor_is_named(uses, n, block)) {
+        uses[n++] = (shadow_use){block, later_kind(&a->rng)};
+        a->n_blurred++;
+    }
+    return n;
+}
+
 uint32_t actor_blur_uses(actor *a, shadow_use *uses, uint32_t n)
 {
     if (n > 0 && chance(&a->rng, a->blur_share)) {
         uint32_t at = (uint32_t)np_rng_below(&a->rng, n--);
         memmove(&uses[at], &uses[at + 1], (n - at) * sizeof *uses);
     }
-    if (n < SHADOW_USES && chance(&a->rng, a->blur_share)) {
-        shadow_block *block = actor_any_block(a);
-        if (block && !actor_is_named(uses, n, block)) {
-            uses[n++] = (shadow_use){block, later_kind(&a->rng)};
-            a->n_blurred++;
-        }
+    if (chance(&a->rng, a->blur_share)) {
+        n = add_use(a, uses, n, actor_any_block(a));
+    }
+    for (uint32_t share = a->away_share; chance(&a->rng, share); share = share / 2) {
+        n = add_use(a, uses, n, away_block(a));
     }
     return n;
 }
