@@ -350,6 +350,7 @@ bool np_visit_come(neap_device *m, const np_program_event *event, const np_given
 /* Right after it, whether the device has taken it or not. On failure the device is broken. */
 neap_status np_visit_go(neap_device *m, np_stream stream);
 
+/* ---- visitors.c ---- */
 void np_visit_note(neap_device *m, uint32_t life, uint32_t exec);
 
 /* At the end of a lap: those who come again and again are planned for, more and more seldom. */

@@ -2,7 +2,7 @@
 
 #include "run/manager.h"
 
-enum { FIRST_LAPS = 3, LAPS_FACTOR = 4, TWICE = 2, MANY_TRIES = 16 };
+enum { FIRST_LAPS = 3, MANY_TRIES = 16 };
 
 void np_visit_begin(neap_device *m)
 {
@@ -152,9 +152,11 @@ static bool is_in_place(const neap_device *m, uint32_t swap)
     return true;
 }
 
+/* NEAP_NO_PLAN: it is too much. */
 static neap_status list_parts(neap_device *m, const np_program_event *event, const np_given *given)
 {
     const np_pattern *pattern = m->pattern;
+    uint64_t bytes = 0;
     neap_status status = NEAP_OK;
     m->visit.parts.n = 0;
     for (size_t k = 0; k < given->n_uses; k++) {
@@ -165,11 +167,12 @@ static neap_status list_parts(neap_device *m, const np_program_event *event, con
             if (swap_at(pattern, i)->life == life && pattern->is_out[i]) {
                 part.is_in_place = is_in_place(m, i);
                 part.is_written = given->uses[k].kind != NEAP_ACCESS_READ;
+                bytes += swap_at(pattern, i)->end - swap_at(pattern, i)->begin;
                 status = np_array_push(m->memory, &m->visit.parts, part);
             }
         }
     }
-    return status;
+    return status == NEAP_OK && bytes > m->visit.bytes_max ? NEAP_NO_PLAN : status;
 }
 
 /* Room on the host for all that is put aside. What is there may still be on its way back to the device. */
@@ -356,37 +359,4 @@ neap_status np_visit_go(neap_device *m, np_stream stream)
         return NEAP_OK;
     }
     return status == NEAP_OK ? np_drain(m) : status;
-}
-
-/* ---- those that come again ---- */
-
-void np_visit_note(neap_device *m, uint32_t life, uint32_t exec)
-{
-    np_pattern *pattern = m->pattern;
-    np_visitor visitor = {.use = {.life = life, .exec = exec}, .n = 1};
-    for (size_t i = 0; i < pattern->visitors.n; i++) {
-        np_visitor *known = &pattern->visitors.items[i];
-        if (known->use.life == life && known->use.exec == exec) {
-            known->n++;
-            pattern->n_come_again += known->n == TWICE;
-            return;
-        }
-    }
-    (void)np_array_push(m->memory, &pattern->visitors, visitor); /* or it is new the next time, too */
-}
-
-void np_visit_heed(neap_device *m, np_pattern *pattern)
-{
-    if (pattern->n_come_again == 0 || pattern->n_laps < m->visit.wait_laps || atomic_load(&m->learner.is_busy)) {
-        return;
-    }
-    for (size_t i = 0; i < pattern->visitors.n; i++) {
-        const np_visitor *visitor = &pattern->visitors.items[i];
-        if (visitor->n >= TWICE) {
-            np_beneath_doubt_life(m, pattern, visitor->use.life, visitor->use.exec);
-        }
-    }
-    pattern->visitors.n = 0;
-    pattern->n_come_again = 0;
-    m->visit.wait_laps *= LAPS_FACTOR;
 }

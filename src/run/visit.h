@@ -17,6 +17,8 @@
 #define NP_VISIT_BYTES_MAX \
     ((uint64_t)256 << 20) /* of one piece of work: above that a plan is better left, and mended */
 
+enum { NP_MANY_VISITORS = 512 }; /* of one plan: more are not known apart */
+
 typedef struct np_visit_part {
     uint32_t swap;
     uint64_t aside;    /* where in `scratch` what stands there is kept; NP_NOT_ASIDE: nothing stands there */
@@ -32,7 +34,8 @@ typedef struct np_visit {
     uint64_t bytes_max;            /* 0: none may */
     np_array(np_visit_part) parts; /* of the work that is about to be given */
     np_slot scratch;
-    uint64_t wait_laps; /* on a plan, before those that came twice are planned for */
+    uint64_t wait_laps; /* from the first visitor on, on whatever plan, before those that came twice are planned for */
+    uint64_t since_lap; /* of all on a plan: when that one came */
 } np_visit;
 
 #endif
