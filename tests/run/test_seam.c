@@ -237,6 +237,28 @@ static void test_exported(void **state)
     end(&p, blocks);
 }
 
+/* No seams from here on: those who come begin at a page, none where the last has ended. */
+static void test_no_more(void **state)
+{
+    little_options options = {0};
+    little_program p;
+    shadow_block blocks[MANY];
+    shadow_block more[2];
+    (void)state;
+    start(&p, &options, ODD, blocks);
+    ASSERT_GT(p.device->seam.end, 0);
+    np_beneath_begin(p.device, 0, 0.1);
+    for (int i = 0; i < 2; i++) {
+        little_malloc(&p, ODD, &more[i]);
+        ASSERT_EQ(more[i].block->view.lead, 0);
+        ASSERT_TRUE(np_manager_is_valid(p.device));
+    }
+    for (int i = 0; i < 2; i++) {
+        little_free(&p, &more[i]);
+    }
+    end(&p, blocks);
+}
+
 /* The page where the next block would begin is for others where they need it. */
 static void test_page_is_needed(void **state)
 {
@@ -366,6 +388,7 @@ int main(void)
         cmocka_unit_test(test_free_ends_it),   cmocka_unit_test(test_used_again),
         cmocka_unit_test(test_leaving),        cmocka_unit_test(test_planned_as_they_are),
         cmocka_unit_test(test_swapped),        cmocka_unit_test(test_exported),
+        cmocka_unit_test(test_no_more),
         cmocka_unit_test(test_closed_on_plan), cmocka_unit_test(test_lent_pages),
         cmocka_unit_test(test_page_is_needed), cmocka_unit_test(test_part_is_away),
     };
