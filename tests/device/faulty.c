@@ -12,8 +12,8 @@ typedef struct faulty_device {
     faulty_plan plan;
     np_rng rng;
     uint64_t n_chosen; /* calls that could have failed since faulty_set */
-    uint64_t n_calls[FAULTY_N_CALLS];
-    uint64_t n_failed[FAULTY_N_CALLS];
+    uint64_t n_calls[FAULTY_N_KINDS];
+    uint64_t n_failed[FAULTY_N_KINDS];
 } faulty_device;
 
 static faulty_device *faulty_of(np_device *device)
@@ -29,9 +29,9 @@ static np_device *inner_of(const np_device *device)
 /* What this call is to fail with; NEAP_OK: not at all. */
 static neap_status fault(np_device *device, faulty_call call)
 {
-    static const neap_status usual[FAULTY_N_CALLS] = {NEAP_DEVICE_FULL,  NEAP_NO_MEMORY,     NEAP_NO_MEMORY,
-                                                      NEAP_NO_MEMORY,    NEAP_DEVICE_FAILED, NEAP_DEVICE_FAILED,
-                                                      NEAP_DEVICE_FAILED};
+    static const neap_status usual[FAULTY_N_KINDS] = {NEAP_DEVICE_FULL,   NEAP_NO_MEMORY,     NEAP_NO_MEMORY,
+                                                      NEAP_NO_MEMORY,     NEAP_DEVICE_FAILED, NEAP_DEVICE_FAILED,
+                                                      NEAP_DEVICE_FAILED, NEAP_DEVICE_FAILED};
     faulty_device *f = faulty_of(device);
     bool fails;
     f->n_calls[call]++;
@@ -39,7 +39,8 @@ static neap_status fault(np_device *device, faulty_call call)
         return NEAP_OK;
     }
     f->n_chosen++;
-    fails = f->plan.every > 0 ? f->n_chosen % f->plan.every == 0 : np_rng_unit(&f->rng) < f->plan.probability;
+    fails = f->plan.every > 0 ? f->n_chosen % f->plan.every == 0 && (!f->plan.is_once || f->n_chosen == f->plan.every)
+                              : np_rng_unit(&f->rng) < f->plan.probability;
     if (!fails) {
         return NEAP_OK;
     }
@@ -141,7 +142,8 @@ static bool faulty_is_done(const np_device *device, np_stream stream, uint64_t m
 static neap_status faulty_sync(np_device *device, np_stream stream, uint64_t mark)
 {
     np_device *inner = inner_of(device);
-    return inner->api->sync(inner, stream, mark);
+    neap_status status = fault(device, FAULTY_SYNC);
+    return status == NEAP_OK ? inner->api->sync(inner, stream, mark) : status;
 }
 
 static neap_status faulty_link(np_device *device, neap_link *link)

@@ -16,6 +16,8 @@ typedef enum faulty_call {
     FAULTY_COPY,
     FAULTY_WAIT,
     FAULTY_N_CALLS,
+    FAULTY_SYNC = FAULTY_N_CALLS, /* not among FAULTY_ALL: hardly anybody can go on without */
+    FAULTY_N_KINDS,
 } faulty_call;
 
 #define FAULTY_ALL ((1u << FAULTY_N_CALLS) - 1)
@@ -23,6 +25,7 @@ typedef enum faulty_call {
 typedef struct faulty_plan {
     unsigned calls;     /* which: bits 1 << FAULTY_MAP and so on; 0: none fails */
     uint64_t every;     /* the n-th, 2n-th ... of them fail, counted over all chosen calls; 0: */
+    bool is_once;       /* of them only the n-th */
     double probability; /* of each of them, from `seed` */
     uint64_t seed;
     neap_status status; /* what they fail with; NEAP_OK: commit NEAP_DEVICE_FULL, reserve, map and host_alloc

@@ -75,6 +75,9 @@ typedef struct little_program {
     shadow_block gradient;
     shadow_block kept;
     void (*after_event)(struct little_program *p); /* NULL, or called after each event of an iteration */
+    /* NULL, or called before each work with its uses, SHADOW_USES at most: it may change them, and add some; how many
+     * there are then */
+    uint32_t (*change_uses)(struct little_program *p, shadow_use *uses, uint32_t n_uses);
     void *user;
     pthread_mutex_t lock; /* of the lines */
     little_line lines[LITTLE_LINES];

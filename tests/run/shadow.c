@@ -256,6 +256,11 @@ static neap_access_kind access_of(shadow_kind kind)
     return kind == SHADOW_READ ? NEAP_ACCESS_READ : kind == SHADOW_WRITE ? NEAP_ACCESS_WRITE : NEAP_ACCESS_UNKNOWN;
 }
 
+static bool writes(shadow_kind kind)
+{
+    return kind != SHADOW_READ && kind != SHADOW_UNSEEN;
+}
+
 /* The versions before and after a use. */
 static void plan_use(const shadow_use *use, task_use *planned)
 {
@@ -264,10 +269,10 @@ static void plan_use(const shadow_use *use, task_use *planned)
     bool is_second = (newest & 1) != 0; /* the half that SHADOW_PART writes */
     *planned = (task_use){.data = neap_data(block->block), .bytes = block->bytes, .serial = block->serial};
     for (int half = 0; half < 2; half++) {
-        bool writes = use->kind == SHADOW_WRITE || use->kind == SHADOW_UPDATE ||
+        bool is_new = use->kind == SHADOW_WRITE || use->kind == SHADOW_UPDATE ||
                       (use->kind == SHADOW_PART && is_second == (half == 1));
         planned->expected[half] = use->kind == SHADOW_WRITE ? 0 : block->versions[half];
-        planned->next[half] = writes ? newest + 1 : 0;
+        planned->next[half] = is_new ? newest + 1 : 0;
     }
 }
 
@@ -286,22 +291,25 @@ neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stre
         .name = name, .stream = stream, .run = run_task, .arg = &t, .arg_bytes = sizeof t, .duration_ns = duration_ns};
     neap_use given[SHADOW_USES];
     uint32_t before[SHADOW_USES][2];
+    uint32_t n_given = 0;
     neap_status status = NEAP_OK;
     int n_tries = 0;
     for (uint32_t i = 0; i < n_uses && status == NEAP_OK; i++) {
-        status = wait_for_block(streams, uses[i].block, stream, uses[i].kind != SHADOW_READ);
+        status = wait_for_block(streams, uses[i].block, stream, writes(uses[i].kind));
     }
     if (status != NEAP_OK) {
         return status;
     }
     for (uint32_t i = 0; i < n_uses; i++) {
-        given[i] = (neap_use){.block = uses[i].block->block, .kind = access_of(uses[i].kind)};
+        if (uses[i].kind != SHADOW_UNSEEN) {
+            given[n_given++] = (neap_use){.block = uses[i].block->block, .kind = access_of(uses[i].kind)};
+        }
         memcpy(before[i], uses[i].block->versions, sizeof before[i]);
         plan_use(&uses[i], &t.uses[i]);
         keep_versions(uses[i].block, t.uses[i].next);
     }
     do {
-        status = neap_exec(streams->device, &work, given, n_uses);
+        status = neap_exec(streams->device, &work, given, n_given);
     } while (tries_again(streams, status, &n_tries));
     if (status != NEAP_OK) { /* as if it had not been asked for */
         for (uint32_t i = n_uses; i-- > 0;) {
@@ -311,7 +319,7 @@ neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stre
     }
     note_work(streams, stream);
     for (uint32_t i = 0; i < n_uses; i++) {
-        note_use(streams, uses[i].block, stream, uses[i].kind != SHADOW_READ);
+        note_use(streams, uses[i].block, stream, writes(uses[i].kind));
     }
     return NEAP_OK;
 }

@@ -43,6 +43,7 @@ typedef enum shadow_kind {
     SHADOW_WRITE,  /* all of it, without a look */
     SHADOW_UPDATE, /* reads, writes all: NEAP_ACCESS_UNKNOWN */
     SHADOW_PART,   /* reads, writes one half: NEAP_ACCESS_UNKNOWN */
+    SHADOW_UNSEEN, /* reads, and the device is not told */
     SHADOW_N_KINDS,
 } shadow_kind;
 

@@ -471,6 +471,7 @@ static random_settings beneath_settings(uint64_t seed)
     settings.is_beneath = true;
     settings.is_plain = false;
     settings.is_loud = getenv("NEAP_RANDOM_LOUD") != NULL;
+    settings.is_valid_each_event |= getenv("NEAP_RANDOM_VALID") != NULL;
     settings.is_sim = settings.is_sim && !TEST_RACES; /* it has no threads */
     settings.margin = np_rng_below(&rng, 10) < 7 ? 0 : (uint32_t)np_rng_below(&rng, 4);
     settings.beneath_from = np_rng_below(&rng, 10) < 6 ? 5 + (uint32_t)np_rng_below(&rng, 4) : 0;

@@ -384,13 +384,13 @@ static void test_part_is_away(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbours),     cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_free_ends_it),   cmocka_unit_test(test_used_again),
-        cmocka_unit_test(test_leaving),        cmocka_unit_test(test_planned_as_they_are),
-        cmocka_unit_test(test_swapped),        cmocka_unit_test(test_exported),
-        cmocka_unit_test(test_no_more),
-        cmocka_unit_test(test_closed_on_plan), cmocka_unit_test(test_lent_pages),
-        cmocka_unit_test(test_page_is_needed), cmocka_unit_test(test_part_is_away),
+        cmocka_unit_test(test_neighbours),   cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_free_ends_it), cmocka_unit_test(test_used_again),
+        cmocka_unit_test(test_leaving),      cmocka_unit_test(test_planned_as_they_are),
+        cmocka_unit_test(test_swapped),      cmocka_unit_test(test_exported),
+        cmocka_unit_test(test_no_more),      cmocka_unit_test(test_closed_on_plan),
+        cmocka_unit_test(test_lent_pages),   cmocka_unit_test(test_page_is_needed),
+        cmocka_unit_test(test_part_is_away),
     };
     return cmocka_run_group_tests_name("run/seam", tests, NULL, NULL);
 }
