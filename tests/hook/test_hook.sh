@@ -101,6 +101,21 @@ forked() { # forked ITERATION OPTION...
     fi
 }
 
+# Stale words name blocks that are away: they come for the kernel, the plan is not left over them, and the weights are right
+# (that is compared). Where the plan came too late, once more.
+visited() { # visited OPTION...
+    local tries=0
+    alone 1 "$@" || return
+    while [ $tries -lt 5 ]; do
+        tries=$((tries + 1))
+        hooked 1 4194304 "$@"
+        grep -q ': visits  *[1-9]' got.err && ! grep -q ': left plan .*work on a block that is not there' got.err && return
+    done
+    echo "no block came for a kernel, or the plan was left: trainer --scale=4 --pause=20 $*"
+    cat got.err
+    touch wrong
+}
+
 # The N-th copy to the host fails: nothing is wrong but that. The program asks again for memory; where it cannot go on
 # with the right bytes, neap says so and ends it; or the copy was the program's own.
 failing() { # failing N OPTION...
@@ -135,6 +150,7 @@ all_cases() {
     each "$usual" --iterations=$long --clip --checkpoint=10
     each "$few" --iterations=$long --stale
     each "$usual" --iterations=$long --stale=50
+    begin visited --iterations=$long --stale=50
     each "$usual" --iterations=$long --table
     each "$usual" --iterations=$long --grouped
     each "$few" --iterations=$long --grouped=2 --side

@@ -133,6 +133,9 @@ void little_end(little_program *p)
     if (p->kept.block) {
         little_free(p, &p->kept);
     }
+    if (p->crossing[0].block) {
+        little_free(p, &p->crossing[0]);
+    }
     ASSERT_EQ(little_stats(p).live, 0);
     little_close(p);
 }
@@ -226,6 +229,25 @@ static void forward(little_program *p, little_twist twist, uint32_t i)
     }
 }
 
+/* Made in the second layer's forward pass, read in the next iteration's, and freed some layers later. */
+static void cross(little_program *p, uint32_t i)
+{
+    shadow_block *before = &p->crossing[0];
+    shadow_block *now = &p->crossing[1];
+    if (i == 1) {
+        take(p, p->options.act_bytes, now);
+        little_exec(p, "cross", 0, (shadow_use[]){{now, SHADOW_WRITE}, {before, SHADOW_READ}}, before->block ? 2 : 1);
+    }
+    if (i == p->options.n_layers - 2) {
+        if (before->block) {
+            little_exec(p, "crossed", 0, (shadow_use[]){{now, SHADOW_READ}, {before, SHADOW_READ}}, 2);
+            give(p, before);
+        }
+        *before = *now;
+        *now = (shadow_block){0};
+    }
+}
+
 static void backward(little_program *p, little_twist twist, uint32_t i)
 {
     bool is_early = is_here(twist, LITTLE_EARLY_FREE, i);
@@ -283,6 +305,9 @@ void little_lap(little_program *p, little_twist twist)
     little_exec(p, "input", 0, (shadow_use[]){{&p->acts[0], SHADOW_WRITE}}, 1);
     for (uint32_t i = 0; i < p->options.n_layers; i++) {
         forward(p, twist, i);
+        if (p->options.has_crossing) {
+            cross(p, i);
+        }
         if (twist.kind == LITTLE_FORWARD_ONLY) {
             give(p, &p->acts[i]);
         }

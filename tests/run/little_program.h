@@ -31,6 +31,7 @@ typedef struct little_options {
     uint64_t act_bytes;     /* 0: eight pages */
     uint64_t exec_ns;       /* 0: 20 us; on "sim" only */
     unsigned update_stream; /* of the updates */
+    bool has_crossing;      /* a block of each iteration lives on into the next: two take turns */
 } little_options;
 
 typedef enum little_twist_kind {
@@ -74,6 +75,7 @@ typedef struct little_program {
     shadow_block acts[LITTLE_LAYERS + 1];
     shadow_block gradient;
     shadow_block kept;
+    shadow_block crossing[2];                      /* of the iteration before, and of this one */
     void (*after_event)(struct little_program *p); /* NULL, or called after each event of an iteration */
     /* NULL, or called before each work with its uses, SHADOW_USES at most: it may change them, and add some; how many
      * there are then */

@@ -317,6 +317,37 @@ static void test_crowds(void **state)
     }
 }
 
+static bool is_any(little_program *p, const visit_chance *chance)
+{
+    (void)p;
+    return !chance->is_planned;
+}
+
+/* A block of each iteration lives on into the next: it has two places, and stands in one of them in turn. */
+static void test_turns(void **state)
+{
+    static little_program p;
+    (void)state;
+    for (int share = 4; share <= 6; share++) {
+        const np_program *program;
+        bool has_turns = false;
+        visit_start(&p, &(little_options){.device = {.limit_share = 0.1 * share}, .has_crossing = true});
+        program = &p.device->pattern->program;
+        for (uint32_t i = 0; i < program->lives.n; i++) {
+            has_turns |= program->lives.items[i].n_places > 1;
+        }
+        ASSERT_TRUE(has_turns);
+        for (int lap = 0; lap < 16; lap++) {
+            visit_seeker s = {
+                .is_wanted = is_any, .kind = kinds[lap % N_KINDS], .n_wanted = 100, .may_be_refused = true};
+            (void)visit_seek(&p, &s, 1);
+            ASSERT_GE(s.n_made, 5);
+            little_check(&p);
+        }
+        little_end(&p);
+    }
+}
+
 /* ---- streams ---- */
 
 /* Work on another stream than planned is visited too; updates are on a stream of their own. */
@@ -486,11 +517,17 @@ static void test_no_room_elsewhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_place),    cmocka_unit_test(test_still_there),
-        cmocka_unit_test(test_partly_here), cmocka_unit_test(test_place_in_use),
-        cmocka_unit_test(test_bystanders),  cmocka_unit_test(test_crowds),
-        cmocka_unit_test(test_streams),     cmocka_unit_test(test_left_right_after),
-        cmocka_unit_test(test_too_large),   cmocka_unit_test(test_no_room_elsewhere),
+        cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_still_there),
+        cmocka_unit_test(test_partly_here),
+        cmocka_unit_test(test_place_in_use),
+        cmocka_unit_test(test_bystanders),
+        cmocka_unit_test(test_crowds),
+        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_left_right_after),
+        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_no_room_elsewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
