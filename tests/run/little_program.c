@@ -229,7 +229,8 @@ static void forward(little_program *p, little_twist twist, uint32_t i)
     }
 }
 
-/* Made in the second layer's forward pass, read in the next iteration's, and freed some layers later. */
+/* Made in the second layer's forward pass, read through the backward pass and in the next iteration's second layer, and freed
+ * some layers later. */
 static void cross(little_program *p, uint32_t i)
 {
     shadow_block *before = &p->crossing[0];
@@ -271,6 +272,9 @@ static void backward(little_program *p, little_twist twist, uint32_t i)
         uses[n++] = (shadow_use){&p->weights[i + 2], SHADOW_READ};
     }
     little_exec(p, "update", p->options.update_stream, uses, n);
+    if (p->crossing[0].block) {
+        little_exec(p, "still", 0, (shadow_use[]){{&p->crossing[0], SHADOW_READ}}, 1);
+    }
     if (!is_early && !is_here(twist, LITTLE_LATE_FREE, i)) {
         give(p, &p->acts[i + 1]);
     }
