@@ -377,6 +377,7 @@ static void go_home(little_program *p, const visit_chance *chance)
 {
     (void)chance;
     ASSERT_OK(np_beneath_home(p->device, "a test"));
+    ASSERT_TRUE(p->device->visit.scratch.host == NULL); /* host memory is for others */
 }
 
 /* The plan is left right after the visit. What was written is there, and so is what stood in its place. */
