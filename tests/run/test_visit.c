@@ -73,7 +73,7 @@ static void test_still_there(void **state)
     static little_program p;
     uint32_t n_made[2] = {0};
     (void)state;
-    for (int share = 5; share <= 7; share++) {
+    for (int share = 5; share <= 6; share++) {
         start(&p, 0.1 * share);
         for (int is_planned = 0; is_planned < 2; is_planned++) {
             memset(&wanted, 0, sizeof wanted);

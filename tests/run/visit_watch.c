@@ -6,7 +6,7 @@
 
 enum { UNIT = 64, MAX_UNITS = 1 << 16 }; /* bytes; blocks stand at multiples of it */
 
-enum { LIVE = 1, USED = 2, FIXED = 4 }; /* what is in a unit of the arena */
+enum { LIVE = 1, USED = 2, FIXED = 4, VITAL = 8 }; /* what is in a unit of the arena */
 
 static uint8_t map[MAX_UNITS];
 
@@ -38,6 +38,34 @@ static bool is_seen(const shadow_use *uses, uint32_t n_uses, uint32_t life)
     return false;
 }
 
+static uint64_t bytes_away(const np_pattern *pattern, uint32_t life)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < pattern->program.swaps.n; i++) {
+        const np_program_swap *swap = &pattern->program.swaps.items[i];
+        bytes += swap->life == life && pattern->is_out[i] ? swap->end - swap->begin : 0;
+    }
+    return bytes;
+}
+
+/* Are its bytes here, and looked at by the next work that is planned to use it? */
+static bool is_vital(const np_pattern *pattern, const np_program_event *event, uint32_t life)
+{
+    const np_program *program = &pattern->program;
+    size_t n = program->events.n;
+    size_t at = (size_t)(event - program->events.items);
+    for (size_t i = 1; i < n && bytes_away(pattern, life) == 0; i++) {
+        const np_program_event *next = &program->events.items[(at + i) % n];
+        for (uint32_t k = 0; next->kind == NEAP_EVENT_EXEC && k < next->n_uses; k++) {
+            const np_program_use *use = &program->uses.items[next->first_use + k];
+            if (use->life == life) {
+                return use->kind != NEAP_ACCESS_WRITE;
+            }
+        }
+    }
+    return false;
+}
+
 /* All lives but one. */
 static void paint_all(const np_pattern *pattern, const np_program_event *event, const shadow_use *uses, uint32_t n_uses,
                       uint32_t but)
@@ -51,8 +79,9 @@ static void paint_all(const np_pattern *pattern, const np_program_event *event, 
         for (uint32_t i = 0; i < l->n_placed * l->n_places && life != but; i++) {
             const np_placed *placed = &program->placed.items[l->first_placed + i];
             const neap_block *block = pattern->actors[life].now[placed->place];
-            paint(placed, (uint8_t)((block ? LIVE : 0) | (is_used ? USED : 0) |
-                                    (block && (block->is_fixed || block->is_exported) ? FIXED : 0)));
+            paint(placed,
+                  (uint8_t)((block ? LIVE : 0) | (block && is_vital(pattern, event, life) ? VITAL : 0) |
+                            (is_used ? USED : 0) | (block && (block->is_fixed || block->is_exported) ? FIXED : 0)));
         }
     }
 }
@@ -133,22 +162,13 @@ static void look_at_part(little_program *p, uint32_t swap, uint32_t at, visit_ch
                         : colours & LIVE                  ? VISIT_OCCUPIED
                                                           : VISIT_EMPTY;
     chance->place = place > chance->place ? place : chance->place;
+    chance->is_vital |= place > VISIT_STILL_THERE && (colours & VITAL);
     chance->bytes_there += place == VISIT_STILL_THERE ? s->end - s->begin : 0;
     chance->bytes_empty += place == VISIT_EMPTY ? s->end - s->begin : 0;
     chance->bytes_taken += place >= VISIT_OCCUPIED ? s->end - s->begin : 0;
     if (place == VISIT_IN_USE) {
         chance->n_pages += (uint32_t)((lead + s->end + page - 1) / page - (lead + s->begin) / page);
     }
-}
-
-static uint64_t bytes_away(const np_pattern *pattern, uint32_t life)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < pattern->program.swaps.n; i++) {
-        const np_program_swap *swap = &pattern->program.swaps.items[i];
-        bytes += swap->life == life && pattern->is_out[i] ? swap->end - swap->begin : 0;
-    }
-    return bytes;
 }
 
 bool visit_look(little_program *p, const shadow_use *uses, uint32_t n_uses, shadow_block *block, visit_chance *chance)
@@ -260,6 +280,11 @@ static void check_visit(little_program *p)
     ASSERT_EQ(p->device->state, NEAP_STATE_RUN);
     ASSERT_EQ(now->n_departures, s->stats.n_departures);
     ASSERT_EQ(now->n_visits, s->stats.n_visits + 1);
+    if (made->is_quiet && written > 0) { /* what was copied out is clean, and no more than that */
+        const np_clean *clean = &made->block->block->clean;
+        ASSERT_TRUE(np_clean_has(clean, clean->begin, clean->end) && clean->begin < clean->end);
+        ASSERT_LE(clean->end - clean->begin, written);
+    }
     if (made->is_quiet) {
         ASSERT_EQ(now->bytes_in - s->stats.bytes_in, made->bytes_empty + 2 * made->bytes_taken);
         ASSERT_EQ(now->bytes_out - s->stats.bytes_out, made->bytes_taken + written);

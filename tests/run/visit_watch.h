@@ -26,6 +26,7 @@ typedef struct visit_chance {
     bool is_weight;
     bool is_partly_here;
     bool is_planned; /* the work is to read it */
+    bool is_vital;   /* who stands in its place is going to be read */
     bool is_quiet;   /* the plan copies nothing right after the work */
 } visit_chance;
 
