@@ -39,8 +39,10 @@ static neap_status fault(np_device *device, faulty_call call)
         return NEAP_OK;
     }
     f->n_chosen++;
-    fails = f->plan.every > 0 ? f->n_chosen % f->plan.every == 0 && (!f->plan.is_once || f->n_chosen == f->plan.every)
-                              : np_rng_unit(&f->rng) < f->plan.probability;
+    fails = f->plan.every == 0    ? np_rng_unit(&f->rng) < f->plan.probability
+            : f->plan.is_once     ? f->n_chosen == f->plan.every
+            : f->plan.is_for_good ? f->n_chosen >= f->plan.every
+                                  : f->n_chosen % f->plan.every == 0;
     if (!fails) {
         return NEAP_OK;
     }

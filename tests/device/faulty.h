@@ -25,7 +25,8 @@ typedef enum faulty_call {
 typedef struct faulty_plan {
     unsigned calls;     /* which: bits 1 << FAULTY_MAP and so on; 0: none fails */
     uint64_t every;     /* the n-th, 2n-th ... of them fail, counted over all chosen calls; 0: */
-    bool is_once;       /* of them only the n-th */
+    bool is_once;       /* of them only the n-th, */
+    bool is_for_good;   /* or all from the n-th on */
     double probability; /* of each of them, from `seed` */
     uint64_t seed;
     neap_status status; /* what they fail with; NEAP_OK: commit NEAP_DEVICE_FULL, reserve, map and host_alloc

@@ -116,6 +116,9 @@ static void fail_no_more(little_program *p, const visit_chance *chance)
     (void)chance;
     faulty_set(p->faulty, &(faulty_plan){0});
     n_failed = count_failed(p) - n_failed;
+    if (plan.calls == 1u << FAULTY_MAP && n_failed > 0) { /* it is not where the plan has it: that is left */
+        ASSERT_NE(p->device->state, NEAP_STATE_RUN);
+    }
 }
 
 /* One visit with the n-th such call failing, and laps on or off the plan after it; false: there were fewer calls. */
@@ -178,6 +181,47 @@ static void test_calls(void **state)
     }
 }
 
+static bool is_all_taken(little_program *p, const visit_chance *chance)
+{
+    (void)p;
+    return chance->place == VISIT_OCCUPIED && !chance->is_planned && chance->bytes_there + chance->bytes_empty == 0;
+}
+
+static bool is_back; /* it is the copies back that fail, not those out */
+
+static void break_copies(little_program *p, const visit_chance *chance)
+{
+    plan.every = chance->n_parts * (is_back ? 3 : 2) + 1;
+    fail_call(p, chance);
+}
+
+/* The device takes no copies any more: after those aside and in, what has come cannot go, or what was aside not come back; or
+ * it does not even take the work. The plan is left at once. There is nothing more to be had of such a device. */
+static void test_broken(void **state)
+{
+    (void)state;
+    for (int back = 0; back < 3; back++) {
+        static little_program p;
+        visit_seeker s = {.is_wanted = is_all_taken,
+                          .before = break_copies,
+                          .after = fail_no_more,
+                          .kind = SHADOW_UPDATE,
+                          .n_wanted = 1};
+        visit_start(&p, &(little_options){.n_layers = 6});
+        is_back = back == 1;
+        plan = (faulty_plan){.calls = 1u << FAULTY_COPY | (back == 2 ? 1u << FAULTY_LAUNCH : 0), .is_for_good = true};
+        p.streams.retry = retry;
+        p.streams.retry_user = &p;
+        goes_home = false;
+        ASSERT_TRUE(visit_seek(&p, &s, 3));
+        ASSERT_GT(n_failed, 2);
+        ASSERT_EQ(p.device->stats.departures[NEAP_DEPARTURE_FAILED], 1);
+        neap_close(p.device); /* bytes were lost, and it was said */
+        shadow_report_free(&p.report);
+        (void)pthread_mutex_destroy(&p.lock);
+    }
+}
+
 /* ---- host memory ---- */
 
 static test_memory memory;
@@ -234,6 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_launch),
         cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_broken),
         cmocka_unit_test(test_host_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,6 +161,7 @@ static void look_at_part(little_program *p, uint32_t swap, uint32_t at, visit_ch
                         : colours & (USED | FIXED)        ? VISIT_IN_USE
                         : colours & LIVE                  ? VISIT_OCCUPIED
                                                           : VISIT_EMPTY;
+    chance->n_parts++;
     chance->place = place > chance->place ? place : chance->place;
     chance->is_vital |= place > VISIT_STILL_THERE && (colours & VITAL);
     chance->bytes_there += place == VISIT_STILL_THERE ? s->end - s->begin : 0;

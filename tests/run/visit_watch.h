@@ -21,6 +21,7 @@ typedef struct visit_chance {
     uint64_t bytes_there; /* of what is away: still there, */
     uint64_t bytes_empty; /* with nobody in their place, */
     uint64_t bytes_taken; /* with somebody */
+    uint32_t n_parts;     /* swaps of it */
     uint32_t n_pages;     /* that it needs elsewhere, */
     uint32_t n_free;      /* and that there are */
     bool is_weight;
