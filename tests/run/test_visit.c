@@ -190,6 +190,25 @@ static bool suits(little_program *p, const bystander *b, const shadow_use *uses,
     return is_planned == (!b->is_fixed && !b->is_late) && stands_in_place(p, block->block, b->visitor->block);
 }
 
+/* Of the blocks that stay where they are and that the work does not name, the one in front. */
+static shadow_block *first_to_fix(little_program *p, const shadow_use *uses, uint32_t n_uses)
+{
+    const np_program *program = &p->device->pattern->program;
+    shadow_block *first = NULL;
+    shadow_block *block;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t k = 0; (block = visit_candidate(p, k)) != NULL; k++) {
+        const np_program_life *life =
+            block->block && block->block->life != NP_NO_LIFE ? &program->lives.items[block->block->life] : NULL;
+        if (life && life->n_placed > 0 && !life->swapped && !block->block->is_fixed && !is_named(uses, n_uses, block) &&
+            program->placed.items[life->first_placed].offset < least) {
+            least = program->placed.items[life->first_placed].offset;
+            first = block;
+        }
+    }
+    return first;
+}
+
 static uint32_t use_beside(little_program *p, shadow_use *uses, uint32_t n_uses)
 {
     bystander *b = p->user;
@@ -208,8 +227,10 @@ static uint32_t use_beside(little_program *p, shadow_use *uses, uint32_t n_uses)
     }
     b->n_wanted--;
     b->n_seen++;
-    if (b->is_fixed) {
+    if (b->is_fixed) { /* and one more, where pages are looked for first */
+        shadow_block *other = first_to_fix(p, uses, n_uses);
         ASSERT_OK(np_beneath_fix(p->device, b->block->block, false));
+        ASSERT_OK(other ? np_beneath_fix(p->device, other->block, false) : NEAP_OK);
         ASSERT_EQ(p->device->state, NEAP_STATE_RUN);
     }
     for (uint32_t i = 0; i < n_uses && !b->is_fixed && !b->is_late; i++) { /* the more of them, the fewer free pages */
@@ -503,6 +524,7 @@ static void seen_rush(little_program *p)
     rush *r = p->user;
     if (r->is_made) {
         ASSERT_EQ(p->device->stats.departures[NEAP_DEPARTURE_ABSENT], r->n_departures + 1);
+        ASSERT_TRUE(p->device->pattern->has_doubts); /* the next plan has it there */
         r->n_refused++;
     }
     r->is_made = false;

@@ -216,6 +216,7 @@ static void test_broken(void **state)
         ASSERT_TRUE(visit_seek(&p, &s, 3));
         ASSERT_GT(n_failed, 2);
         ASSERT_EQ(p.device->stats.departures[NEAP_DEPARTURE_FAILED], 1);
+        ASSERT_EQ(little_count(&p, "a block that was there for one exec"), 1);
         neap_close(p.device); /* bytes were lost, and it was said */
         shadow_report_free(&p.report);
         (void)pthread_mutex_destroy(&p.lock);
