@@ -145,15 +145,20 @@ static void test_planner_is_busy(void **state)
         ASSERT_TRUE(lap_with_visit(&p));
     }
     pattern = p.device->pattern;
-    p.device->stats.n_iterations++; /* the lap that is over when the next begins */
+    np_visit_note(p.device, noted.life, noted.exec + 1); /* once */
+    p.device->stats.n_iterations++;                      /* the lap that is over when the next begins */
     atomic_store(&p.device->learner.is_busy, true);
     np_visit_heed(p.device, pattern);
-    ASSERT_EQ(pattern->visitors.n, 1);
+    ASSERT_EQ(pattern->visitors.n, 2);
+    ASSERT_EQ(pattern->n_come_again, 1);
     ASSERT_FALSE(pattern->has_doubts);
     atomic_store(&p.device->learner.is_busy, false);
     np_visit_heed(p.device, pattern);
     ASSERT_EQ(pattern->visitors.n, 0);
+    ASSERT_EQ(pattern->n_come_again, 0);
     ASSERT_TRUE(pattern->has_doubts);
+    ASSERT_EQ(pattern->doubts.n, 1); /* and not for the other */
+    ASSERT_EQ(count_doubts(pattern, noted), 1);
     p.device->stats.n_iterations--;
     little_laps(&p, 2);
     little_end(&p);
