@@ -602,18 +602,19 @@ static random_settings memory_settings(uint64_t seed)
     return settings;
 }
 
-/* Each allocation of host memory in turn, of a program in which everything happens. */
+/* Each allocation of host memory in turn, of a program in which everything happens. Few are so: the first is number 313, unless
+ * the planner, whom the clock stops, found other plans. */
 static void test_host_memory(void **state)
 {
-    uint64_t seed = 1;
+    uint64_t seed = 310;
     random_settings settings = memory_settings(seed);
     random_outcome outcome = {0};
     tally t = {0};
     size_t n_calls;
     (void)state;
     while (!(outcome.has_swapped && outcome.has_departed && outcome.n_home > 0 && outcome.n_late > 0 &&
-             outcome.n_memory_calls < 2500)) {
-        ASSERT_LT(seed, 500);
+             outcome.n_visits > 0 && outcome.n_memory_calls < 2500)) {
+        ASSERT_LT(seed, 1000);
         settings = memory_settings(seed++);
         random_program_run(&settings, &outcome);
     }
