@@ -1,6 +1,4 @@
 /* ask.c: when a plan is asked for, what the planner is told, and what becomes of what it has made. */
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/real.h"
 #include "run/manager.h"
@@ -11,10 +9,16 @@ enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
 #define URGENT_SHARE 0.25                    /* of the time for planning */
 #define FIRST_PAUSE_NS ((uint64_t)250000000) /* before planning is tried again, doubled each time it fails */
 
+static bool is_same_link(const neap_link *a, const neap_link *b)
+{
+    return a->out_gbs == b->out_gbs && a->in_gbs == b->in_gbs && a->both_gbs == b->both_gbs &&
+           a->latency_us == b->latency_us;
+}
+
 /* Once, and where it is another: plans are as good as what is known of it. */
 static void say_link(neap_device *m, const neap_link *link)
 {
-    if (memcmp(&m->link, link, sizeof *link) != 0) {
+    if (!is_same_link(&m->link, link)) {
         double both = link->both_gbs > 0 ? link->both_gbs : link->out_gbs + link->in_gbs;
         np_log(m, NEAP_LOG_INFO, "copies: %s GB/s out, %s in, %s together, %s us each",
                np_real_fixed(link->out_gbs, 1).text, np_real_fixed(link->in_gbs, 1).text, np_real_fixed(both, 1).text,
