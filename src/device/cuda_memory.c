@@ -96,7 +96,10 @@ neap_status np_cuda_reserve(np_device *device, uint64_t n_pages, char **address)
     if (n_pages == 0 || !np_mul_u64(n_pages, device->page_bytes, &bytes)) {
         return NEAP_NO_MEMORY;
     }
-    status = np_cuda_enter(cuda, &visit);
+    status = np_cuda_rest_expect(cuda, cuda->pages.reservations.n + 1);
+    if (status == NEAP_OK) {
+        status = np_cuda_enter(cuda, &visit);
+    }
     if (status != NEAP_OK) {
         return status;
     }

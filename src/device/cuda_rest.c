@@ -29,6 +29,11 @@ static void make_room(np_cuda *cuda)
     memmove(resting->ranges.items, resting->ranges.items + n, resting->ranges.n * sizeof *resting->ranges.items);
 }
 
+neap_status np_cuda_rest_expect(np_cuda *cuda, size_t n)
+{
+    return np_array_reserve(cuda->base.memory, &cuda->resting.ranges, cuda->resting.ranges.n + n);
+}
+
 void np_cuda_rest(np_cuda *cuda, np_cu_address address, uint64_t bytes)
 {
     np_cuda_resting *resting = &cuda->resting;
@@ -38,7 +43,7 @@ void np_cuda_rest(np_cuda *cuda, np_cu_address address, uint64_t bytes)
     }
     if (np_array_push(cuda->base.memory, &resting->ranges, range) == NEAP_OK) {
         resting->bytes += bytes;
-    } else {
+    } else { /* more than were expected */
         give_back(cuda, range);
     }
 }

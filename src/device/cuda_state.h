@@ -117,6 +117,7 @@ void np_cuda_memory_free(np_cuda *cuda);                   /* whatever is left; 
 
 /* ---- cuda_rest.c ---- */
 void np_cuda_rest(np_cuda *cuda, np_cu_address address, uint64_t bytes); /* nothing is mapped there any more */
+neap_status np_cuda_rest_expect(np_cuda *cuda, size_t n);                /* so many will come: they are made room for */
 void np_cuda_rest_free(np_cuda *cuda);                                   /* all of them */
 
 /* ---- cuda_records.c: all within a visit ---- */
