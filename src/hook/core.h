@@ -206,6 +206,10 @@ typedef struct np_hook_sight {
 void np_hook_gather(np_hook_sight *sight, const np_hook_call *call, const np_cupti_data *data);
 neap_block *np_hook_block_at(const np_hook_device *device, const void *address); /* NULL: none */
 
+/* ---- scrub.c ---- */
+uint64_t np_hook_copied(const np_hook_device *device); /* bytes so far, both ways; under the lock */
+void np_hook_scrub(void); /* where it has grown: in the function that the program has called, or near to it */
+
 /* ---- sight.c ---- */
 /* May the launch begin before the work in front of it has ended, and touch what was freed since by then? */
 bool np_hook_is_early(const np_hook_device *device, const np_hook_call *call, const np_cupti_data *data,

@@ -171,7 +171,9 @@ static void give(little_program *p, shadow_block *block)
 void little_exec(little_program *p, const char *name, unsigned stream, const shadow_use *uses, uint32_t n_uses)
 {
     shadow_use changed[SHADOW_USES];
-    memcpy(changed, uses, n_uses * sizeof *uses);
+    if (n_uses > 0) {
+        memcpy(changed, uses, n_uses * sizeof *uses);
+    }
     if (p->change_uses) {
         n_uses = p->change_uses(p, changed, n_uses);
     }
