@@ -72,36 +72,14 @@ static void find_pages(const neap_device *m, const np_program_swap *swap, const 
     *end = np_view_page_of(&(*block)->view, swap->end + page - 1, page);
 }
 
-/* Maps page k of a view, and those behind it that go on with the same run of physical pages; how many were. */
-static neap_status map_run(neap_device *m, const neap_block *block, uint32_t k, uint32_t n, const uint32_t *numbers,
-                           uint32_t *n_mapped)
-{
-    uint32_t length = 1;
-    while (length < n && numbers[length] == numbers[0] + length) {
-        length++;
-    }
-    *n_mapped = length;
-    return m->device->api->map(m->device, block->view.address + k * m->device->page_bytes, numbers[0], length);
-}
-
-static neap_status map_pages(neap_device *m, const neap_block *block, uint32_t first, uint32_t end,
-                             const uint32_t *numbers)
-{
-    neap_status status = NEAP_OK;
-    uint32_t n_mapped = 0;
-    for (uint32_t k = first; k < end && status == NEAP_OK; k += n_mapped) {
-        status = map_run(m, block, k, end - k, &numbers[k - first], &n_mapped);
-    }
-    return status;
-}
-
 static neap_status map_home(neap_device *m, const np_program_swap *swap)
 {
     const neap_block *block;
     uint32_t first;
     uint32_t end;
+    uint32_t n_shown;
     find_pages(m, swap, &block, &first, &end);
-    return map_pages(m, block, first, end, &block->view.numbers[first]);
+    return np_view_show(&m->pages, &block->view, first, end - first, &block->view.numbers[first], &n_shown);
 }
 
 neap_status np_elsewhere_end(neap_device *m)
@@ -126,6 +104,7 @@ static neap_status move(neap_device *m, const taken *t, np_visit_part *part, uin
     uint32_t first;
     uint32_t end;
     uint32_t n = 0;
+    uint32_t n_shown;
     find_pages(m, swap, &block, &first, &end);
     for (uint32_t k = 0; k < n_planned(m) && n < end - first; k++) {
         if (!t->pages[k]) {
@@ -137,7 +116,7 @@ static neap_status move(neap_device *m, const taken *t, np_visit_part *part, uin
         return NEAP_NO_PLAN;
     }
     part->is_elsewhere = true; /* even where only some of it could be mapped */
-    return map_pages(m, block, first, end, numbers);
+    return np_view_show(&m->pages, &block->view, first, n, numbers, &n_shown);
 }
 
 static neap_status move_all(neap_device *m, const taken *t, uint32_t *numbers)

@@ -42,18 +42,29 @@ static uint32_t run_length(const uint32_t *numbers, uint32_t at, uint32_t n)
     return length;
 }
 
+neap_status np_view_show(np_pages *pages, const np_view *view, uint32_t first, uint32_t n, const uint32_t *numbers,
+                         uint32_t *n_shown)
+{
+    np_device *device = pages->device;
+    neap_status status = NEAP_OK;
+    *n_shown = 0;
+    while (*n_shown < n && status == NEAP_OK) {
+        uint32_t length = run_length(numbers, *n_shown, n);
+        char *address = view->address + (uint64_t)(first + *n_shown) * device->page_bytes;
+        status = device->api->map(device, address, numbers[*n_shown], length);
+        *n_shown += status == NEAP_OK ? length : 0;
+    }
+    return status;
+}
+
 neap_status np_view_map(np_pages *pages, np_view *view, uint32_t first, uint32_t n, const uint32_t *numbers)
 {
     np_device *device = pages->device;
-    for (uint32_t i = 0; i < n;) {
-        uint32_t length = run_length(numbers, i, n);
-        char *address = view->address + (uint64_t)(first + i) * device->page_bytes;
-        neap_status status = device->api->map(device, address, numbers[i], length);
-        if (status != NEAP_OK) {
-            device->api->unmap(device, view->address + (uint64_t)first * device->page_bytes, i);
-            return status;
-        }
-        i += length;
+    uint32_t n_shown;
+    neap_status status = np_view_show(pages, view, first, n, numbers, &n_shown);
+    if (status != NEAP_OK) {
+        device->api->unmap(device, view->address + (uint64_t)first * device->page_bytes, n_shown);
+        return status;
     }
     for (uint32_t i = 0; i < n; i++) {
         view->n_missing--;

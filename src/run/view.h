@@ -32,6 +32,11 @@ void np_view_free(np_pages *pages, np_view *view, np_counting counting);
  * failure nothing has changed. */
 neap_status np_view_map(np_pages *pages, np_view *view, uint32_t first, uint32_t n, const uint32_t *numbers);
 
+/* Shows other pages there, or again its own, for a while: what the view knows stays as it is. No work under way uses it. On
+ * failure some are shown. */
+neap_status np_view_show(np_pages *pages, const np_view *view, uint32_t first, uint32_t n, const uint32_t *numbers,
+                         uint32_t *n_shown);
+
 /* Unmaps them. No work under way uses them. */
 void np_view_unmap(np_pages *pages, np_view *view, uint32_t first, uint32_t n, np_counting counting);
 
