@@ -38,7 +38,7 @@ void np_cuda_rest(np_cuda *cuda, np_cu_address address, uint64_t bytes)
 {
     np_cuda_resting *resting = &cuda->resting;
     np_cuda_range range = {address, bytes};
-    if (resting->ranges.n >= MAX_RESTING || resting->bytes + bytes > MAX_RESTING_BYTES) {
+    if (resting->ranges.n >= MAX_RESTING || (resting->ranges.n > 0 && resting->bytes + bytes > MAX_RESTING_BYTES)) {
         make_room(cuda);
     }
     if (np_array_push(cuda->base.memory, &resting->ranges, range) == NEAP_OK) {
@@ -54,4 +54,5 @@ void np_cuda_rest_free(np_cuda *cuda)
         give_back(cuda, cuda->resting.ranges.items[i]);
     }
     np_array_free(cuda->base.memory, &cuda->resting.ranges);
+    cuda->resting.bytes = 0;
 }
