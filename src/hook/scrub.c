@@ -8,7 +8,7 @@
 
 #include "hook/core.h"
 
-enum { SCRUB_BYTES = 32 << 10 };
+enum { SCRUB_BYTES = 16 << 10 }; /* fibres have small stacks, too */
 
 uint64_t np_hook_copied(const np_hook_device *device)
 {
