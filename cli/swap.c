@@ -203,6 +203,7 @@ static bool make_request(const swap_args *args, swap_request *request)
         .path = args->common.operand,
         .link_name = args->link ? args->link : SWAP_DEFAULT_LINK,
         .json = args->common.json,
+        .as_run = args->run,
         .margin = args->margin == NO_NUMBER ? NEAP_RUN_MARGIN : (uint32_t)args->margin,
         .zero_overhead = !args->limit,
         .n_largest = args->n_largest == NO_NUMBER ? DEFAULT_LARGEST : args->n_largest,
@@ -214,7 +215,7 @@ static bool make_request(const swap_args *args, swap_request *request)
                 .method = args->method == NO_METHOD ? NEAP_SWAP_SEARCH : methods[args->method],
                 .slower = 1,
                 .overhead = 0.001,
-                .min_block = args->min_block,
+                .min_block = args->run && !args->min_block ? NEAP_RUN_MIN_BLOCK : args->min_block,
                 .page = args->page,
                 .alignment = args->alignment,
                 .seconds = args->seconds,
@@ -290,9 +291,9 @@ static int run_swap(const verb *self, int n_args, char **args)
                       "used; neap swap needs a trace\n",
                       request.path);
     } else {
-        code = parsed.sweep ? sweep_run(&request, trace)
-               : parsed.run ? swap_foresee(&request, trace)
-                            : plan_swaps(&request, trace);
+        code = parsed.sweep     ? sweep_run(&request, trace)
+               : request.as_run ? swap_foresee(&request, trace)
+                                : plan_swaps(&request, trace);
     }
     neap_trace_free(trace);
     return code;

@@ -17,7 +17,8 @@ typedef struct swap_request {
     const char *link_name; /* of a known link, or as it was given */
     neap_swap_options options;
     bool json;
-    uint32_t margin;    /* for neap run alone */
+    bool as_run; /* as neap run plans, with this margin; min_block is set then */
+    uint32_t margin;
     bool zero_overhead; /* no limit: the lowest one is asked for */
     size_t n_largest;   /* swaps in the list for people */
     size_t n_steps;     /* of the sweep */
@@ -57,7 +58,7 @@ bool swap_write_list(const char *path, const neap_trace *trace, const neap_swap_
 /* `neap swap --run`: what neap run would plan for the trace's program. Returns the exit code. */
 int swap_foresee(const swap_request *request, const neap_trace *trace);
 
-/* The answer is no. Returns the exit code. */
+/* The answer is no. Returns the exit code. `trace`: NULL, or where there is no plan, its floor is told. */
 int swap_print_no_plan(const swap_request *request, const neap_trace *trace, neap_status status,
                        const neap_error *error);
 

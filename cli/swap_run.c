@@ -15,7 +15,7 @@ static neap_foresee_options options_of(const swap_request *request)
                                   .limit = options->limit,
                                   .limit_share = options->limit_share,
                                   .overhead = options->overhead,
-                                  .min_block = options->min_block ? options->min_block : NEAP_RUN_MIN_BLOCK,
+                                  .min_block = options->min_block,
                                   .margin = request->margin,
                                   .seconds = options->seconds,
                                   .seed = options->seed,
@@ -29,19 +29,11 @@ static double share_of(uint64_t part, uint64_t whole)
 
 /* ---- for programs ---- */
 
-static void put_request(json *out, const swap_request *request, const neap_foresee_options *options)
-{
-    swap_put_request(out, request);
-    json_text(out, "method", "run");
-    json_uint(out, "margin", options->margin);
-    json_uint(out, "min_block", options->min_block);
-}
-
 static void print_json(const swap_request *request, const neap_foresee_options *options, const neap_foreseen *seen)
 {
     json out = json_begin(stdout);
     json_object_begin(&out, NULL);
-    put_request(&out, request, options);
+    swap_put_request(&out, request);
     json_uint(&out, "limit", seen->limit);
     json_bool(&out, "limit_was_raised", seen->limit_was_raised);
     json_uint(&out, "peak_load", seen->peak_load);
@@ -63,30 +55,6 @@ static void print_json(const swap_request *request, const neap_foresee_options *
     json_real(&out, "seconds", seen->seconds);
     json_object_end(&out);
     json_end(&out);
-}
-
-static int print_none(const swap_request *request, const neap_foresee_options *options, neap_status status,
-                      const neap_error *error)
-{
-    const char *why = error->text[0] ? error->text : neap_status_message(status);
-    if (!request->json) {
-        (void)printf("%s: no plan: %s\n", file_name(request->path), why);
-        return EXIT_NO;
-    }
-    json out = json_begin(stdout);
-    json_object_begin(&out, NULL);
-    put_request(&out, request, options);
-    if (options->limit) {
-        json_uint(&out, "limit", options->limit);
-    } else {
-        json_null(&out, "limit");
-    }
-    json_null(&out, "footprint");
-    json_text(&out, "status", neap_status_name(status));
-    json_text(&out, "reason", why);
-    json_object_end(&out);
-    json_end(&out);
-    return EXIT_NO;
 }
 
 /* ---- for people ---- */
@@ -167,7 +135,7 @@ int swap_foresee(const swap_request *request, const neap_trace *trace)
     neap_status status = neap_foresee(trace, &options, NULL, &error, &seen);
     term_progress_clear();
     if (status == NEAP_NO_PERIOD || status == NEAP_NO_PLAN) {
-        return print_none(request, &options, status, &error);
+        return swap_print_no_plan(request, NULL, status, &error);
     }
     if (status != NEAP_OK) {
         return report_failure(request->path, status, &error);

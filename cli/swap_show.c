@@ -58,6 +58,11 @@ void swap_put_request(json *out, const swap_request *request)
     swap_put_link(out, request->link_name, &request->options.link);
     json_real(out, "slower", request->options.slower);
     json_uint(out, "seed", request->options.seed);
+    if (request->as_run) {
+        json_text(out, "method", "run");
+        json_uint(out, "margin", request->margin);
+        json_uint(out, "min_block", request->options.min_block);
+    }
 }
 
 static void put_floor(json *out, const neap_trace *trace, const neap_swap_summary *summary)
@@ -135,7 +140,7 @@ int swap_print_no_plan(const swap_request *request, const neap_trace *trace, nea
         json_null(&out, "limit");
     }
     json_null(&out, "footprint");
-    if (status == NEAP_NO_PLAN) {
+    if (status == NEAP_NO_PLAN && trace) {
         put_floor_alone(&out, request, trace);
     }
     json_text(&out, "status", neap_status_name(status));
