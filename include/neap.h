@@ -607,6 +607,7 @@ typedef struct neap_stats {
     double iteration_ns;     /* the undisturbed one; 0: not known */
     uint64_t metadata_bytes; /* of the plans, for each event of their periods */
     bool plan_was_loaded;    /* from the plan cache */
+    bool is_planning;        /* a plan is being made, or others are being tried: what is active may not be the last */
 } neap_stats;
 
 void neap_get_stats(neap_device *device, neap_stats *stats);

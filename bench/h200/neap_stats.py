@@ -28,3 +28,8 @@ def is_planned(stats, wants_swaps):
     if find(stats, "state") != "run":
         return False
     return not wants_swaps or find(stats, "swap_seconds", 0) > 0 or find(stats, "bytes_out", 0) > 0
+
+
+def is_planning(stats):
+    """Whether another plan may follow: while one is made, the host is busy, and others that are timed then feel it."""
+    return bool(find(stats, "is_planning", False)) and not find(stats, "aside")

@@ -16,12 +16,13 @@ import sys
 from child import Bench, Child, Failed
 
 RESAMPLES = 2000
+STEPS_MIN = 4  # of a block: at the end of each the device comes to rest, and copies that would go on beside the next step end
 
 
 def block_steps(child, block_s):
     """How many steps take about that long."""
     ms = child.ask("steps", n=3)["ms"]
-    return max(1, math.ceil(block_s * 1e3 / ms))
+    return max(STEPS_MIN, math.ceil(block_s * 1e3 / ms))
 
 
 def measure(children, pairs, block_s, say=lambda line: None):

@@ -66,7 +66,10 @@ def add_overheads(rows, run, times, asked=""):
     rows.add("step", statistics.median(times[run.name]), "ms")
     rows.add("overhead_pool", against_pool or (None,) * 3, "", asked, "against neap without a limit")
     rows.add("overhead_plain", against_plain or (None,) * 3, "", asked, "against plain PyTorch")
-    rows.add("predicted_plan", run.stat("plan_overhead"), note="by the plan that ran")
+    planned, iteration_ns = run.stat("plan_overhead"), run.stat("iteration_ns")
+    rows.add("predicted_plan", planned, note="by the plan that ran")
+    if planned is not None and iteration_ns:
+        rows.add("predicted_step", iteration_ns * (1 + planned) / 1e6, "ms", note="by the plan that ran")
     rows.add("overhead_neap", run.stat("overhead"), note="as neap measured it")
     rows.add("bytes_out", run.stat("bytes_out"), "bytes", note="since the start")
     return against_pool

@@ -29,7 +29,7 @@ from departures import DEPARTURES
 
 LOSSES_MAX = 1 << 16
 WARMUP = 10  # steps of set-up where there is no plan to wait for
-SETTLE = 16  # iterations on the plan before it counts as settled: neap tries a dozen variants in the first ones
+SETTLE = 16  # iterations on the plan, at least, before it counts as settled; and neap must have ended planning
 
 
 class Trainer:
@@ -121,7 +121,7 @@ class Trainer:
             else:
                 if target is None and neap_stats.is_planned(stats, swaps):
                     target = iterations + SETTLE
-                settled = target is not None and iterations >= target
+                settled = target is not None and iterations >= target and not neap_stats.is_planning(stats)
             if settled or (stats is not None and time.perf_counter() > end):
                 break
             time.sleep(max(0.0, pace_s - (time.perf_counter() - begin)))

@@ -68,6 +68,7 @@ class DeviceStats(TypedDict, total=False):
     pool_seconds: Optional[float]  # until then
     swap_seconds: Optional[float]  # until the first plan with swaps
     plan_was_loaded: bool  # from the plan cache
+    is_planning: bool  # a plan is being made, or others are being tried: what is active may not be the last
     metadata_bytes: int  # of the plans, for each event of their periods
 
     n_launches: int  # kernels, copies, memsets and graphs seen

@@ -103,13 +103,7 @@ neap_status np_cuda_reserve(np_device *device, uint64_t n_pages, char **address)
     if (status != NEAP_OK) {
         return status;
     }
-    status = np_cuda_judge(cuda, cuda->driver.reserve(&found, bytes, device->page_bytes, 0, 0), "cuMemAddressReserve",
-                           NEAP_NO_MEMORY);
-    if (status != NEAP_OK && cuda->resting.ranges.n > 0) {
-        np_cuda_rest_free(cuda);
-        status = np_cuda_judge(cuda, cuda->driver.reserve(&found, bytes, device->page_bytes, 0, 0),
-                               "cuMemAddressReserve", NEAP_NO_MEMORY);
-    }
+    status = np_cuda_addresses_reserve(cuda, bytes, &found);
     if (status == NEAP_OK) {
         status = np_pagemap_add(&cuda->pages, (char *)(uintptr_t)found, n_pages);
         if (status != NEAP_OK) {

@@ -51,7 +51,7 @@ typedef struct np_cuda_range {
     uint64_t bytes;
 } np_cuda_range;
 
-/* Addresses that were given back (cuda_rest.c). */
+/* Addresses that were given back (cuda_addresses.c). */
 typedef struct np_cuda_resting {
     np_array(np_cuda_range) ranges; /* oldest first */
     uint64_t bytes;                 /* of them all */
@@ -115,7 +115,8 @@ void np_cuda_host_free(np_device *device, char *host, uint64_t bytes);
 np_cu_allocation np_cuda_allocation(np_cu_device ordinal); /* what pages are made of */
 void np_cuda_memory_free(np_cuda *cuda);                   /* whatever is left; no work is under way */
 
-/* ---- cuda_rest.c ---- */
+/* ---- cuda_addresses.c: within a visit ---- */
+neap_status np_cuda_addresses_reserve(np_cuda *cuda, uint64_t bytes, np_cu_address *address);
 void np_cuda_rest(np_cuda *cuda, np_cu_address address, uint64_t bytes); /* nothing is mapped there any more */
 neap_status np_cuda_rest_expect(np_cuda *cuda, size_t n);                /* so many will come: they are made room for */
 void np_cuda_rest_free(np_cuda *cuda);                                   /* all of them */

@@ -163,8 +163,6 @@ int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
 {
     np_hook_device *device;
     neap_status status;
-    uint64_t copied;
-    bool has_copied;
     bool was_inside = np_hook_is_inside;
     np_hook_is_inside = true;
     if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
@@ -179,16 +177,12 @@ int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
         return result;
     }
     (void)pthread_mutex_lock(&device->manager->lock);
-    copied = np_hook_copied(device);
     status = take(device, bytes, stream, address);
     if (status == NEAP_OK) {
         note_high(device);
     }
-    has_copied = copied != np_hook_copied(device);
     (void)pthread_mutex_unlock(&device->manager->lock);
-    if (has_copied) {
-        np_hook_scrub();
-    }
+    np_hook_scrub_where_it_matters();
     np_hook_is_inside = was_inside;
     if (status != NEAP_OK && status != NEAP_DEVICE_FULL) {
         np_hook_say("cuda:%d: %s", ordinal, neap_device_error());
@@ -237,7 +231,6 @@ bool np_hook_free(void *address, void *stream)
 {
     bool was_inside = np_hook_is_inside;
     bool is_found = false;
-    bool has_copied = false;
     np_hook_is_inside = true;
     if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
         is_found = np_hook_verify_free(address);
@@ -246,16 +239,12 @@ bool np_hook_free(void *address, void *stream)
         np_hook_device *device = np_the_hook.devices[i];
         if (device) {
             (void)pthread_mutex_lock(&device->manager->lock);
-            uint64_t copied = np_hook_copied(device);
             is_found = free_on(device, address, stream);
-            has_copied |= copied != np_hook_copied(device);
             (void)pthread_mutex_unlock(&device->manager->lock);
         }
     }
     is_found = is_found || np_hook_pool_free(address, stream);
-    if (has_copied) {
-        np_hook_scrub();
-    }
+    np_hook_scrub_where_it_matters();
     np_hook_is_inside = was_inside;
     return is_found;
 }

@@ -207,8 +207,8 @@ void np_hook_gather(np_hook_sight *sight, const np_hook_call *call, const np_cup
 neap_block *np_hook_block_at(const np_hook_device *device, const void *address); /* NULL: none */
 
 /* ---- scrub.c ---- */
-uint64_t np_hook_copied(const np_hook_device *device); /* bytes so far, both ways; under the lock */
-void np_hook_scrub(void); /* where it has grown: in the function that the program has called, or near to it */
+void np_hook_scrub(void); /* what is below: in the function that the program has called, or near to it */
+void np_hook_scrub_where_it_matters(void);
 
 /* ---- sight.c ---- */
 /* May the launch begin before the work in front of it has ended, and touch what was freed since by then? */

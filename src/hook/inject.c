@@ -19,24 +19,16 @@ static pthread_once_t subscribing = PTHREAD_ONCE_INIT;
 
 static void see(np_hook_device *device, const watched *w, const np_cupti_data *data)
 {
-    bool has_copied = false;
     np_hook_is_inside = true;
     if (data->site == NP_CUPTI_ENTER) {
-        uint64_t copied;
         (void)pthread_mutex_lock(&device->manager->lock);
-        copied = np_hook_copied(device);
         np_hook_held = device;
         np_hook_see_before(device, w->call, w->per_thread, data);
-        has_copied = copied != np_hook_copied(device);
     } else if (np_hook_held == device) {
-        uint64_t copied = np_hook_copied(device);
         np_hook_see_after(device, w->call, data);
-        has_copied = copied != np_hook_copied(device);
         np_hook_held = NULL;
         (void)pthread_mutex_unlock(&device->manager->lock);
-    }
-    if (has_copied) {
-        np_hook_scrub();
+        np_hook_scrub_where_it_matters();
     }
     np_hook_is_inside = false;
 }

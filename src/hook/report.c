@@ -362,6 +362,7 @@ static void put_stats(np_hook_sink *sink, const neap_stats *stats)
     put_real(sink, "iteration_ns", stats->iteration_ns > 0 ? stats->iteration_ns : NAN);
     put_uint(sink, "metadata_bytes", stats->metadata_bytes);
     put_bool(sink, "plan_was_loaded", stats->plan_was_loaded);
+    put_bool(sink, "is_planning", stats->is_planning);
 }
 
 size_t np_hook_report_json(const np_hook_facts *facts, char *text, size_t bytes)

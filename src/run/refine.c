@@ -7,7 +7,7 @@
 #include "run/manager.h"
 #include "trace/copy.h"
 
-enum { LAPS_MEASURED = 6, N_SCORES = 4 };
+enum { LAPS_MEASURED = 6, N_SCORES = 4, PATIENCE = 4 };
 
 #define WORTHWHILE 0.01 /* of an iteration: below that there is nothing to be won */
 
@@ -151,10 +151,18 @@ static void note_weights(np_refine *refine, double ns)
     refine->has_weights = false;
 }
 
-/* Beneath a program of somebody else a trial costs them time: one that is not even faster on paper is not tried. */
+/* Beneath a program of somebody else a trial costs them time: one that is no faster on paper than the best was is not
+ * tried. (What was measured may be long because the program paused.) */
 static bool is_promising(const np_refine *refine, const np_pattern *pattern)
 {
-    return refine->best_ns == 0 || pattern->program.period_ns * (1 + pattern->program.overhead) < refine->best_ns;
+    const np_program *best = refine->best ? &refine->best->program : &refine->measured->program;
+    return pattern->program.period_ns * (1 + pattern->program.overhead) < best->period_ns * (1 + best->overhead);
+}
+
+/* Programs of somebody else pause, for reasons of their own. */
+static double lap_ns(const neap_device *m, const np_pattern *pattern)
+{
+    return m->is_beneath ? np_pattern_quiet_lap_ns(pattern) : np_pattern_lap_ns(pattern);
 }
 
 void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern)
@@ -168,6 +176,7 @@ void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern)
         neap_trace_free(trace);
     }
     refine->is_asked = false;
+    refine->n_vain = is_wanted ? 0 : refine->n_vain + 1;
     if (is_wanted) {
         pattern->was_refined = true;
         refine->next = pattern;
@@ -185,7 +194,7 @@ void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern)
 static void judge(neap_device *m)
 {
     np_refine *refine = &m->refine;
-    double ns = np_pattern_lap_ns(refine->measured);
+    double ns = lap_ns(m, refine->measured);
     if (refine->has_weights) {
         note_weights(refine, ns);
     }
@@ -257,7 +266,8 @@ void np_refine_lap(neap_device *m)
         return;
     }
     judge(m);
-    if (refine->n_tried < m->options.refinements && refine->best_ns > pattern->program.period_ns * (1 + WORTHWHILE)) {
+    if (refine->n_tried < m->options.refinements && refine->n_vain < PATIENCE &&
+        refine->best_ns > pattern->program.period_ns * (1 + WORTHWHILE)) {
         ask(m);
     } else {
         m->is_saved &= refine->n_tried == 0;

@@ -26,6 +26,7 @@ typedef struct np_refine {
     bool has_weights; /* the plan at hand is a mix */
     double weights[4];
     uint32_t n_tried;
+    uint32_t n_vain; /* plans in a row that were not worth following */
     np_gaussian process;
     np_rng rng;
 } np_refine;

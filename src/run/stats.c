@@ -32,6 +32,7 @@ void neap_get_stats(neap_device *device, neap_stats *stats)
     }
     stats->host_bytes = device->host.held_bytes;
     stats->n_patterns = device->patterns.n;
+    stats->is_planning = atomic_load(&device->learner.is_busy) || device->refine.measured;
     stats->overhead = NAN;
     if (device->pattern) {
         np_follow_note_laps(device);

@@ -242,6 +242,7 @@ static void test_json_has_every_fact(void **state)
                                         "iteration_ns",
                                         "metadata_bytes",
                                         "plan_was_loaded",
+                                        "is_planning",
                                         "side_bytes",
                                         "side_live",
                                         "held_fixed",

@@ -169,7 +169,6 @@ np_cu_result cuMemAddressReserve(np_cu_address *address, size_t bytes, size_t al
     char *found;
     char *aligned;
     BEGIN(NEEDS_INIT | IS_UNSAFE, address, bytes, alignment, hint, flags);
-    (void)hint;
     if (bytes == 0 || bytes % standin.granularity != 0 || (alignment & (alignment - 1)) != 0 || flags != 0) {
         return end(NP_CU_INVALID_VALUE);
     }
@@ -177,7 +176,7 @@ np_cu_result cuMemAddressReserve(np_cu_address *address, size_t bytes, size_t al
     if (bytes > SIZE_MAX / 4) {
         return end(NP_CU_OUT_OF_MEMORY);
     }
-    found = mmap(NULL, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    found = mmap((void *)(uintptr_t)hint, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (found == MAP_FAILED) {
         return end(NP_CU_OUT_OF_MEMORY);
     }
