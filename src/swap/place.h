@@ -2,7 +2,8 @@
  *
  * A block's bytes fall into segments that leave and return together; each is a buffer with holes in time, wherever its
  * parts are absent. A swapped block is a view, whose pages need not be neighbours on the device: its segments have places
- * of their own, each beginning at a page, and long ones are cut up, since small pieces find room more easily.
+ * of their own, each beginning at a page, and long ones are cut up, since small pieces find room more easily. With
+ * `held`, where anything is swapped, the few blocks of a thirty-second of the peak load and more are views, too.
  *
  * Persistent blocks are views too, and not all of them begin where a page does. Those that begin in the page in which
  * another ends, and never leave, are placed together: a *rod*, which has no gaps.

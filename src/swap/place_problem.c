@@ -4,7 +4,11 @@
 
 #include "base/checked.h"
 
-enum { MAX_CUTS = 600 }; /* pieces that all swapped blocks together are cut into, about */
+enum {
+    MAX_CUTS = 600,  /* pieces that all swapped blocks together are cut into, about */
+    LARGE_PART = 32, /* of the peak load, */
+    LARGE_PAGES = 4, /* and so many pages at least: the last one may be lost */
+};
 
 /* A block as it is placed. */
 typedef struct stay {
@@ -130,6 +134,13 @@ static uint64_t choose_piece(const np_place_problem *p)
     return (bytes / MAX_CUTS / page + 1) * page;
 }
 
+static uint64_t choose_large(const np_place_problem *p)
+{
+    uint64_t part = p->timeline->peak_load / LARGE_PART;
+    uint64_t pages = LARGE_PAGES * p->options->page;
+    return part > pages ? part : pages;
+}
+
 /* ---- the problem ---- */
 
 /* The event of an exec that is counted on. */
@@ -188,10 +199,12 @@ static bool is_standing(const stay *block)
     return block->home && block->home->pages;
 }
 
-/* Cut into pieces? */
-static bool is_cut(const stay *block)
+/* Cut into pieces? What leaves; and, beside such, what is large: among blocks that must return to their places, and stand
+ * there from malloc to free, it would hardly find room in one piece. These are few, so that it does not matter that views
+ * have to be mapped. */
+static bool is_cut(const np_place_problem *p, const stay *block)
 {
-    return !is_standing(block) && block->n_parts > 0;
+    return !is_standing(block) && (block->n_parts > 0 || (!block->home && block->bytes >= p->large));
 }
 
 static uint64_t offset_of(const np_place_problem *p, const stay *block, uint64_t at)
@@ -226,7 +239,7 @@ static neap_status add_placed(np_place_problem *p, const np_placed *placed, cons
 static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t at, uint64_t past)
 {
     np_placed placed = {.at = at, .bytes = past - at, .life = block->life};
-    bool paged = is_cut(block) || (block->home && !block->home->pages);
+    bool paged = is_cut(p, block) || (block->home && !block->home->pages);
     np_spot spot = {(uint32_t)p->problem.buffers.n, 0};
     uint64_t align = paged ? p->options->page : p->problem.unit;
     uint32_t n_pieces = 0;
@@ -267,7 +280,7 @@ static neap_status add_stay(np_place_problem *p, const stay *block)
     for (uint32_t i = 0; i < n_cuts && status == NEAP_OK; i++) {
         while (p->cuts[i] > at && status == NEAP_OK) {
             uint64_t piece = p->piece - (at == 0 ? block->lead : 0);
-            uint64_t most = is_standing(block) ? run_of(p, block, at) : is_cut(block) ? piece : UINT64_MAX;
+            uint64_t most = is_standing(block) ? run_of(p, block, at) : is_cut(p, block) ? piece : UINT64_MAX;
             uint64_t past = p->cuts[i] - at > most ? at + most : p->cuts[i];
             status = add_segment(p, block, at, past);
             at = past;
@@ -400,6 +413,7 @@ neap_status np_place_problem_make(const np_timeline *timeline, const np_simulato
     if (status == NEAP_OK) {
         collect_parts(&p, simulator, swaps, n_swaps);
         p.piece = choose_piece(&p);
+        p.large = options->held && p.n_parts > 0 ? choose_large(&p) : UINT64_MAX;
         status = options->homes ? np_place_rods_add(&p) : NEAP_OK;
     }
     if (status == NEAP_OK) {

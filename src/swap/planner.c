@@ -234,6 +234,12 @@ static neap_status without_overhead(np_planner *planner, np_judged *best, uint64
             }
         }
     }
+    if (status == NEAP_OK && best->swaps.n > 0) { /* to swap nothing is a plan, too */
+        status = np_plan_pool(planner, PLACE_SECONDS, &trial);
+        if (status == NEAP_OK && trial.place.footprint < best->place.footprint) {
+            keep(best, &trial);
+        }
+    }
     np_judged_free(&trial, planner->timeline->memory);
     return status;
 }

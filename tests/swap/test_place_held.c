@@ -197,6 +197,8 @@ static void check_places(const made *m, const np_layout *layout, uint64_t page, 
         const np_life *l = &m->period.lives.items[life];
         uint32_t n_places = is_pinned(m, life) ? (l->end - l->begin) / m->period.length + 1 : 1;
         bool leaves = false;
+        bool is_large = layout->left.n > 0 && bytes_of(m, life) >= m->timeline.peak_load / 32 &&
+                        bytes_of(m, life) >= 4 * page && !is_pinned(m, life) && !(has_homes && l->persistent);
         for (size_t i = 0; i < layout->left.n; i++) {
             leaves = leaves || life_of(m, &layout->left.items[i]) == life;
         }
@@ -214,7 +216,7 @@ static void check_places(const made *m, const np_layout *layout, uint64_t page, 
                         ASSERT_EQ(placed->offset + k,
                                   m->homes[life].pages[in_view / m->page] * m->page + in_view % m->page);
                     }
-                } else if (leaves) {
+                } else if (leaves || is_large) {
                     ASSERT_TRUE(at == 0 || (placed->at + m->homes[life].lead) % page == 0);
                     ASSERT_EQ(placed->offset % page, at == 0 ? m->homes[life].lead : 0);
                 } else if (has_homes && l->persistent) {
