@@ -12,6 +12,8 @@
 #include "swap/candidates.h"
 #include "swap/planner.h"
 
+enum { LEAST_PART = 256 }; /* of the peak load: what leaves at once, where each swap costs something beside its copies */
+
 #define HOST_CHUNK ((uint64_t)256 << 20) /* bytes, at the most: the driver is busy with one for some 10 ms */
 
 void np_lesson_free(np_lesson *lesson)
@@ -195,6 +197,7 @@ static neap_status set_up(np_study *s)
                               .link = np_link_from(&lesson->link),
                               .min_block = lesson->min_block,
                               .page = lesson->page_bytes,
+                              .least_part = lesson->swap_ns > 0 ? s->timeline.peak_load / LEAST_PART : 0,
                               .seed = lesson->seed,
                               .n_threads = lesson->n_threads,
                               .deadline_ns = s->begin_ns + (uint64_t)(lesson->seconds * 1e9),
@@ -228,38 +231,60 @@ static neap_status keep_execs(np_study *s)
 }
 
 /* Off the plan blocks leave and return page by page. */
-static bool has_whole_pages(const np_lesson *lesson)
+static bool has_whole_pages(const np_program *program, uint64_t page_bytes)
 {
-    for (size_t i = 0; i < lesson->program.swaps.n; i++) {
-        const np_program_swap *swap = &lesson->program.swaps.items[i];
-        uint64_t lead = np_program_lead(&lesson->program, swap->life, lesson->page_bytes);
-        bool is_end = swap->end >= lesson->program.lives.items[swap->life].bytes;
-        if ((swap->begin != 0 && (swap->begin + lead) % lesson->page_bytes != 0) ||
-            ((swap->end + lead) % lesson->page_bytes != 0 && !is_end)) {
+    for (size_t i = 0; i < program->swaps.n; i++) {
+        const np_program_swap *swap = &program->swaps.items[i];
+        uint64_t lead = np_program_lead(program, swap->life, page_bytes);
+        bool is_end = swap->end >= program->lives.items[swap->life].bytes;
+        if ((swap->begin != 0 && (swap->begin + lead) % page_bytes != 0) ||
+            ((swap->end + lead) % page_bytes != 0 && !is_end)) {
             return false;
         }
     }
     return true;
 }
 
+/* What a program takes, with what each swap costs beside its copies. */
+static neap_status foretell(const np_study *s, np_program *program, np_forecast *forecast)
+{
+    const np_lesson *lesson = s->lesson;
+    neap_status status = NEAP_OK;
+    if (program->swaps.n > 0) {
+        status = np_program_forecast(program, lesson->exec_ns.items, &lesson->link, lesson->memory, forecast);
+        program->overhead =
+            (forecast->period_ns + (double)program->swaps.n * lesson->swap_ns) / program->period_ns - 1;
+    }
+    return status;
+}
+
+neap_status np_study_foretell(const np_study *s, double *overhead)
+{
+    np_program program;
+    np_forecast forecast;
+    neap_status status = np_program_make(&s->timeline, s->judged.swaps.items, (uint32_t)s->judged.swaps.n,
+                                         &s->judged.layout, s->lesson->memory, &program);
+    if (status == NEAP_OK) {
+        status = foretell(s, &program, &forecast);
+        *overhead = program.overhead;
+        np_program_free(&program);
+    }
+    return status;
+}
+
 static neap_status make_program(np_study *s)
 {
     np_lesson *lesson = s->lesson;
+    np_program *program = &lesson->program;
     neap_status status = np_program_make(&s->timeline, s->judged.swaps.items, (uint32_t)s->judged.swaps.n,
-                                         &s->judged.layout, lesson->memory, &lesson->program);
+                                         &s->judged.layout, lesson->memory, program);
     if (status != NEAP_OK) {
         return status;
     }
-    status = has_whole_pages(lesson) ? np_program_check(&lesson->program, &lesson->error)
-                                     : np_fail(&lesson->error, NEAP_INTERNAL, "a swap is not of whole pages");
-    if (status == NEAP_OK && lesson->program.swaps.n > 0) {
-        status = np_program_forecast(&lesson->program, lesson->exec_ns.items, &lesson->link, lesson->memory,
-                                     &lesson->forecast);
-        lesson->program.overhead = (lesson->forecast.period_ns + (double)lesson->program.swaps.n * lesson->swap_ns) /
-                                       lesson->program.period_ns -
-                                   1;
-    }
-    return status;
+    status = has_whole_pages(program, lesson->page_bytes)
+                 ? np_program_check(program, &lesson->error)
+                 : np_fail(&lesson->error, NEAP_INTERNAL, "a swap is not of whole pages");
+    return status == NEAP_OK ? foretell(s, program, &lesson->forecast) : status;
 }
 
 /* Host memory for what leaves, in chunks. What cannot be had now is looked for when the plan is entered. */
@@ -299,10 +324,10 @@ void np_lesson_learn(np_lesson *lesson)
         status = set_up(&s);
     }
     if (status == NEAP_OK) {
-        status = np_study_plan(&s);
+        status = keep_execs(&s);
     }
     if (status == NEAP_OK) {
-        status = keep_execs(&s);
+        status = np_study_plan(&s);
     }
     if (status == NEAP_OK) {
         status = make_program(&s);

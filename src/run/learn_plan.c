@@ -80,6 +80,8 @@ static neap_status plan_swaps(np_study *s, uint64_t limit)
     uint64_t large = large_block(s);
     uint64_t least;
     uint64_t deadline_ns;
+    double cost_of_first = 0;
+    double cost = 0;
     np_judged first;
     neap_status status;
     if (large == 0) {
@@ -91,13 +93,19 @@ static neap_status plan_swaps(np_study *s, uint64_t limit)
     if (status == NEAP_NO_PLAN) {
         return plan_once(s, limit);
     }
-    if (status != NEAP_OK || np_study_cost(s, &s->judged) <= LITTLE_COST) {
+    if (status == NEAP_OK) {
+        status = np_study_foretell(s, &cost_of_first);
+    }
+    if (status != NEAP_OK || cost_of_first <= LITTLE_COST) {
         return status;
     }
     first = s->judged;
     s->judged = (np_judged){0};
     status = plan_once(s, limit);
-    if (status == NEAP_NO_PLAN || (status == NEAP_OK && np_study_cost(s, &first) <= np_study_cost(s, &s->judged))) {
+    if (status == NEAP_OK) {
+        status = np_study_foretell(s, &cost);
+    }
+    if (status == NEAP_NO_PLAN || (status == NEAP_OK && cost_of_first <= cost)) {
         np_judged_free(&s->judged, memory);
         s->judged = first;
         return NEAP_OK;

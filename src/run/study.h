@@ -19,6 +19,10 @@ typedef struct np_study {
 /* The pool, or swaps within the limit, or as low as the cost allows: s->judged. */
 neap_status np_study_plan(np_study *s);
 
+/* What s->judged would take as a program, as a share of the iteration: more than is simulated, where its operations are
+ * given in an order that makes some wait for others. */
+neap_status np_study_foretell(const np_study *s, double *overhead);
+
 /* What a plan costs, as a share of the iteration: what is simulated, and what each swap costs beside that. */
 double np_study_cost(const np_study *s, const np_judged *judged);
 

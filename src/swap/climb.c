@@ -42,6 +42,7 @@ static neap_status plan(climbing *c, bool rough, bool *found)
     np_stall_options options = {.limit = c->aim,
                                 .min_block = c->planner->min_block,
                                 .page = c->planner->page,
+                                .least_part = c->planner->least_part,
                                 .n_rounds = 1,
                                 .extra = c->trial_extra,
                                 .factors = c->trial_factors,

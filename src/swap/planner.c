@@ -143,6 +143,7 @@ static neap_status fill_to(np_planner *planner, uint64_t target, double noise, u
     options.seed = seed;
     options.part = need / 2 / PARTS;
     options.part = options.part > planner->page ? options.part : planner->page;
+    options.part = options.part > planner->least_part ? options.part : planner->least_part;
     status = np_fill(planner->timeline, &planner->link, &options, &trial->swaps, &result);
     if (status == NEAP_OK) {
         *peak = result.peak;

@@ -54,6 +54,7 @@ static neap_status search_quickly(np_planner *planner, uint64_t aim, const uint6
     np_stall_options options = {.limit = aim,
                                 .min_block = planner->min_block,
                                 .page = planner->page,
+                                .least_part = planner->least_part,
                                 .seed = planner->seed,
                                 .n_rounds = 1,
                                 .extra = extra,

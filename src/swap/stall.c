@@ -120,6 +120,7 @@ static neap_status fill_stretched(stalling *s, np_fill_result *result)
     }
     options.part = peak > s->options.limit ? (peak - s->options.limit) / PARTS : 0;
     options.part = options.part > s->options.page ? options.part : s->options.page;
+    options.part = options.part > s->options.least_part ? options.part : s->options.least_part;
     s->n_fills++;
     stretch(s);
     return np_fill(&s->stretched, s->link, &options, &s->trial, result);

@@ -13,6 +13,7 @@ typedef struct np_stall_options {
     uint64_t limit; /* bytes */
     uint64_t min_block;
     uint64_t page;
+    uint64_t least_part; /* see np_planner */
     uint64_t seed;
     double noise;          /* of the order of filling, in the first round; later ones have their own */
     uint32_t n_rounds;     /* orders tried; 0: 8 */
