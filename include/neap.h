@@ -596,6 +596,7 @@ typedef struct neap_stats {
     uint64_t bytes_in;
     uint64_t host_bytes; /* host memory held for absent blocks */
     uint64_t waits;      /* times that the program's work was made to wait for a copy */
+    uint64_t giving_ns;  /* host time, of the program's threads, in which plans' copies and waits were given */
     uint64_t n_events;
     uint64_t n_iterations; /* served from a plan from begin to end */
     uint64_t n_patterns;   /* that have a plan */

@@ -45,6 +45,7 @@ class DeviceStats(TypedDict, total=False):
     bytes_in: int
     host_bytes: int  # host memory held for blocks that are away
     waits: int  # times that the program's work waited for a copy
+    giving_ns: int  # host time in which plans' copies and waits were given, by the program's threads
 
     n_events: int
     n_iterations: int  # served from a plan from begin to end

@@ -348,6 +348,7 @@ static void put_stats(np_hook_sink *sink, const neap_stats *stats)
     put_uint(sink, "bytes_in", stats->bytes_in);
     put_uint(sink, "host_bytes", stats->host_bytes);
     put_uint(sink, "waits", stats->waits);
+    put_uint(sink, "giving_ns", stats->giving_ns);
     put_uint(sink, "n_events", stats->n_events);
     put_uint(sink, "n_iterations", stats->n_iterations);
     put_uint(sink, "n_patterns", stats->n_patterns);

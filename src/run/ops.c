@@ -1,4 +1,5 @@
 /* ops.c: what a plan has listed before and after an event: waits, and the two halves of swaps. */
+#include "base/clock.h"
 #include "run/manager.h"
 
 neap_status np_ops_wait(neap_device *m, np_stream stream, np_stream other, uint64_t mark)
@@ -97,9 +98,11 @@ static neap_status do_op(neap_device *m, const np_op *op)
 neap_status np_ops_do(neap_device *m, uint32_t first, uint32_t n)
 {
     const np_op *ops = m->pattern->program.ops.items;
+    uint64_t begin_ns = np_clock_ns();
     neap_status status = NEAP_OK;
     for (uint32_t i = first; i < first + n && status == NEAP_OK; i++) {
         status = do_op(m, &ops[i]);
     }
+    m->stats.giving_ns += np_clock_ns() - begin_ns;
     return status;
 }

@@ -225,6 +225,7 @@ static void test_json_has_every_fact(void **state)
                                         "bytes_in",
                                         "host_bytes",
                                         "waits",
+                                        "giving_ns",
                                         "n_events",
                                         "n_iterations",
                                         "n_patterns",
