@@ -211,6 +211,7 @@ void np_hook_scrub(void); /* what is below: in the function that the program has
 void np_hook_scrub_where_it_matters(void);
 
 /* ---- sight.c ---- */
+bool np_hook_is_overlapping(const np_hook_call *call, const np_cupti_data *data); /* with the one in front of it */
 /* May the launch begin before the work in front of it has ended, and touch what was freed since by then? */
 bool np_hook_is_early(const np_hook_device *device, const np_hook_call *call, const np_cupti_data *data,
                       np_stream lane);

@@ -43,9 +43,11 @@ void np_hook_quick_note(np_hook_device *device, np_hook_memory *memory)
 }
 
 /* With swaps, bytes have several addresses, and kernels that overlap need more: the long way knows. */
-static bool is_still_quick(const np_hook_device *device, const np_hook_call *call, const np_hook_memory *memory)
+static bool is_still_quick(const np_hook_device *device, const np_hook_call *call, const np_cupti_data *data,
+                           const np_hook_memory *memory)
 {
-    return memory->notes_uses ? call->kind != NP_CALL_LAUNCH_EX : memory->bytes_out == device->manager->stats.bytes_out;
+    return memory->notes_uses ? !np_hook_is_overlapping(call, data)
+                              : memory->bytes_out == device->manager->stats.bytes_out;
 }
 
 static bool has_equal_hits(np_hook_device *device, const np_hook_memory *memory, void *const *parameters)
@@ -68,7 +70,7 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
         return false;
     }
     memory = np_hook_recall_find(recall, m->cursor, np_hook_pointer_at(data, call->bytes));
-    if (!memory || !memory->is_quick || !is_still_quick(device, call, memory) ||
+    if (!memory || !memory->is_quick || !is_still_quick(device, call, data, memory) ||
         device->streams[memory->lane] != np_hook_stream_of(call, data) ||
         (m->has_late && np_pass_is_late_elsewhere(m, memory->lane)) ||
         np_hook_is_early(device, call, data, memory->lane)) {

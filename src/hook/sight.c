@@ -22,12 +22,15 @@ static bool has_aliases(const neap_device *m)
 }
 
 /* May the kernel begin before the one before it has ended? CUlaunchAttribute: a number, and at 8 its value of 64 bytes. */
-static bool is_overlapping(const np_cupti_data *data)
+bool np_hook_is_overlapping(const np_hook_call *call, const np_cupti_data *data)
 {
     enum { SERIALIZATION = 6, ATTRIBUTE_BYTES = 72 };
     const char *config = np_hook_pointer_at(data, 0);
     const char *attributes;
     unsigned int n;
+    if (call->kind != NP_CALL_LAUNCH_EX) {
+        return false;
+    }
     memcpy(&attributes, config + 40, sizeof attributes);
     memcpy(&n, config + 48, sizeof n);
     for (unsigned int i = 0; i < n && attributes; i++) {
@@ -45,7 +48,7 @@ static bool is_overlapping(const np_cupti_data *data)
 /* Bytes that were freed may be another block's by now, which the kernel writes to while the one in front of it still reads. */
 bool np_hook_is_early(const np_hook_device *device, const np_hook_call *call, const np_cupti_data *data, np_stream lane)
 {
-    return call->kind == NP_CALL_LAUNCH_EX && device->n_parted[lane] != device->n_frees && is_overlapping(data);
+    return device->n_parted[lane] != device->n_frees && np_hook_is_overlapping(call, data);
 }
 
 /* An event between the two: the first is done, and what it wrote is seen, before the second begins. */
@@ -152,7 +155,7 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
     }
     make_ready(&s, name, key, stream);
     if (np_hook_is_early(device, call, data, device->work.stream) ||
-        (call->kind == NP_CALL_LAUNCH_EX && has_aliases(device->manager) && is_overlapping(data))) {
+        (has_aliases(device->manager) && np_hook_is_overlapping(call, data))) {
         part(device, device->work.stream);
     }
 }
