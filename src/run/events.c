@@ -94,6 +94,9 @@ neap_status np_exec_ready(neap_device *m, const neap_work *work, uint64_t key, c
 {
     neap_status status = NEAP_OK;
     *given = (np_given){.work = work, .uses = uses, .n_uses = n_uses};
+    if (m->visit.is_torn) {
+        return NEAP_DEVICE_FAILED;
+    }
     if (m->state != NEAP_STATE_RUN) {
         np_look_for_start(m, NEAP_EVENT_EXEC, key);
     }

@@ -298,6 +298,13 @@ static bool any_without_place(const neap_device *m)
     return false;
 }
 
+/* What must be copied, and could not be, leaves bytes wrong: the block's, or those of who stood in its place. */
+static neap_status must(neap_device *m, neap_status status)
+{
+    m->visit.is_torn |= status != NEAP_OK;
+    return status;
+}
+
 /* What is mapped elsewhere is mapped back, once nothing is under way there. */
 static neap_status end_elsewhere(neap_device *m)
 {
@@ -335,7 +342,7 @@ bool np_visit_come(neap_device *m, const np_program_event *event, const np_given
         status = np_seen_wait_all(m, given->work->stream);
     }
     if (status != NEAP_OK) {
-        (void)for_all_surely(m, NP_STREAM_IN, put_back);
+        (void)must(m, for_all_surely(m, NP_STREAM_IN, put_back));
         (void)end_elsewhere(m);
         return false;
     }
@@ -346,8 +353,8 @@ bool np_visit_come(neap_device *m, const np_program_event *event, const np_given
 /* An empty piece of work stands for all of it: whatever is given later comes after that. */
 neap_status np_visit_go(neap_device *m, np_stream stream)
 {
-    neap_status status = for_all_surely(m, NP_STREAM_OUT, go);
-    neap_status restored = for_all_surely(m, NP_STREAM_IN, put_back); /* in any case */
+    neap_status status = must(m, for_all_surely(m, NP_STREAM_OUT, go));
+    neap_status restored = must(m, for_all_surely(m, NP_STREAM_IN, put_back)); /* in any case */
     neap_status moved = end_elsewhere(m);
     uint64_t mark;
     status = status == NEAP_OK ? restored : status;

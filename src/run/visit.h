@@ -36,6 +36,7 @@ typedef struct np_visit {
     np_slot scratch;
     uint64_t wait_laps; /* from the first visitor on, on whatever plan, before those that came twice are planned for */
     uint64_t since_lap; /* of all on a plan: when that one came */
+    bool is_torn;       /* what had to go back could not, try as it might: bytes are wrong, and nothing more is given */
 } np_visit;
 
 #endif

@@ -171,13 +171,19 @@ static void give(little_program *p, shadow_block *block)
 void little_exec(little_program *p, const char *name, unsigned stream, const shadow_use *uses, uint32_t n_uses)
 {
     shadow_use changed[SHADOW_USES];
+    neap_status status;
     if (n_uses > 0) {
         memcpy(changed, uses, n_uses * sizeof *uses);
     }
     if (p->change_uses) {
         n_uses = p->change_uses(p, changed, n_uses);
     }
-    ASSERT_OK(shadow_exec(&p->streams, name, stream, p->options.exec_ns, changed, n_uses));
+    status = shadow_exec(&p->streams, name, stream, p->options.exec_ns, changed, n_uses);
+    if (p->device->visit.is_torn && status == NEAP_DEVICE_FAILED) { /* there is nothing right to go on with */
+        p->n_refused++;
+    } else {
+        ASSERT_OK(status);
+    }
     look(p);
 }
 

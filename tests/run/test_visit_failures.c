@@ -196,7 +196,7 @@ static void break_copies(little_program *p, const visit_chance *chance)
 }
 
 /* The device takes no copies any more: after those aside and in, what has come cannot go, or what was aside not come back; or
- * it does not even take the work. The plan is left at once. There is nothing more to be had of such a device. */
+ * it does not even take the work. The plan is left at once, and nothing more is given to such a device. */
 static void test_broken(void **state)
 {
     (void)state;
@@ -217,6 +217,8 @@ static void test_broken(void **state)
         ASSERT_GT(n_failed, 2);
         ASSERT_EQ(p.device->stats.departures[NEAP_DEPARTURE_FAILED], 1);
         ASSERT_EQ(little_count(&p, "a block that was there for one exec"), 1);
+        ASSERT_TRUE(p.device->visit.is_torn);
+        ASSERT_GT(p.n_refused, 0); /* nothing is given that would work on wrong bytes, though copies go well again */
         neap_close(p.device); /* bytes were lost, and it was said */
         shadow_report_free(&p.report);
         (void)pthread_mutex_destroy(&p.lock);
