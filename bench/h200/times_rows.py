@@ -60,9 +60,9 @@ def pool(rows, runs, times):
     rows.add("step_ratio", pairs.ratio(times, "plain", "pool"), "", "<=1.02", note_of(run))
 
 
-def host_ms(run):
-    given, iterations = run.stat("giving_ns"), run.stat("n_iterations", 0)
-    return given / iterations / 1e6 if given is not None and iterations else None
+def per_iteration(run, name, factor=1.0):
+    total, iterations = run.stat(name), run.stat("n_iterations", 0)
+    return total * factor / iterations if total is not None and iterations else None
 
 
 def add_overheads(rows, run, times, asked=""):
@@ -77,7 +77,8 @@ def add_overheads(rows, run, times, asked=""):
         rows.add("predicted_step", iteration_ns * (1 + planned) / 1e6, "ms", note="by the plan that ran")
     rows.add("overhead_neap", run.stat("overhead"), note="as neap measured it")
     rows.add("bytes_out", run.stat("bytes_out"), "bytes", note="since the start")
-    rows.add("giving", host_ms(run), "ms", note="host time for a plan's copies and waits, an iteration")
+    rows.add("giving", per_iteration(run, "giving_ns", 1e-6), "ms", note="host time for copies and waits, an iteration")
+    rows.add("waits", per_iteration(run, "waits"), note="of the program's work for copies, an iteration")
     return against_pool
 
 

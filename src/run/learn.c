@@ -12,7 +12,9 @@
 #include "swap/candidates.h"
 #include "swap/planner.h"
 
-enum { LEAST_PART = 256 }; /* of the peak load: what leaves at once, where each swap costs something beside its copies */
+enum {
+    LEAST_PART = 256
+}; /* of the peak load: what leaves at once, where each swap costs something beside its copies */
 
 #define HOST_CHUNK ((uint64_t)256 << 20) /* bytes, at the most: the driver is busy with one for some 10 ms */
 
@@ -252,8 +254,7 @@ static neap_status foretell(const np_study *s, np_program *program, np_forecast 
     neap_status status = NEAP_OK;
     if (program->swaps.n > 0) {
         status = np_program_forecast(program, lesson->exec_ns.items, &lesson->link, lesson->memory, forecast);
-        program->overhead =
-            (forecast->period_ns + (double)program->swaps.n * lesson->swap_ns) / program->period_ns - 1;
+        program->overhead = (forecast->period_ns + (double)program->swaps.n * lesson->swap_ns) / program->period_ns - 1;
     }
     return status;
 }

@@ -18,7 +18,8 @@ typedef struct np_planner {
         *simulator; /* of the timeline and link; NULL where there are no execs: np_plan_pool alone works then */
     uint64_t min_block;
     uint64_t page;
-    uint64_t least_part; /* bytes: of what leaves at once, where there is more of a block; 0: a page. Few large copies */
+    uint64_t
+        least_part; /* bytes: of what leaves at once, where there is more of a block; 0: a page. Few large copies */
     uint64_t seed;
     unsigned n_threads;
     uint64_t deadline_ns;

@@ -61,10 +61,8 @@ neap_status np_plan_load(np_planner *planner, neap_swap_method method, uint64_t 
                          np_simulation *simulation, bool *found)
 {
     const neap_memory *memory = planner->timeline->memory;
-    np_stall_options options = {.limit = limit,
-                                .min_block = planner->min_block,
-                                .page = planner->page,
-                                .least_part = planner->least_part};
+    np_stall_options options = {
+        .limit = limit, .min_block = planner->min_block, .page = planner->page, .least_part = planner->least_part};
     np_swap_array other = {0};
     np_simulation other_simulation;
     bool other_found = false;

@@ -83,7 +83,7 @@ typedef struct little_program {
     void *user;
     pthread_mutex_t lock; /* of the lines */
     little_line lines[LITTLE_LINES];
-    size_t n_lines; /* that were said, kept or not */
+    size_t n_lines;     /* that were said, kept or not */
     uint32_t n_refused; /* execs, since a visit could not be ended */
 } little_program;
 

@@ -219,7 +219,7 @@ static void test_broken(void **state)
         ASSERT_EQ(little_count(&p, "a block that was there for one exec"), 1);
         ASSERT_TRUE(p.device->visit.is_torn);
         ASSERT_GT(p.n_refused, 0); /* nothing is given that would work on wrong bytes, though copies go well again */
-        neap_close(p.device); /* bytes were lost, and it was said */
+        neap_close(p.device);      /* bytes were lost, and it was said */
         shadow_report_free(&p.report);
         (void)pthread_mutex_destroy(&p.lock);
     }

@@ -176,7 +176,8 @@ np_cu_result cuMemAddressReserve(np_cu_address *address, size_t bytes, size_t al
     if (bytes > SIZE_MAX / 4) {
         return end(NP_CU_OUT_OF_MEMORY);
     }
-    found = mmap((void *)(uintptr_t)hint, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    found =
+        mmap((void *)(uintptr_t)hint, bytes + alignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (found == MAP_FAILED) {
         return end(NP_CU_OUT_OF_MEMORY);
     }
