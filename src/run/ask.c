@@ -105,6 +105,7 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->lap_ns = wish->lap_ns;
     lesson->overhead = m->overhead;
     lesson->swap_ns = m->is_beneath ? NP_SWAP_NS : 0;
+    lesson->copy_weight = m->is_beneath ? NP_COPY_WEIGHT : 0;
     lesson->host_device = m->is_beneath ? m->device : NULL;
     lesson->host_bytes = m->host.held_bytes; /* of which the plan before this one gives its own back */
     status = copy_doubts(m, wish, lesson);

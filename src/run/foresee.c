@@ -136,6 +136,7 @@ static neap_status make_lesson(foresight *f, uint64_t limit, double limit_share,
     lesson->margin = options->margin;
     lesson->link = options->link;
     lesson->swap_ns = NP_SWAP_NS;
+    lesson->copy_weight = NP_COPY_WEIGHT;
     lesson->seconds = options->seconds;
     lesson->n_threads = options->n_threads;
     lesson->seed = seed;

@@ -175,7 +175,10 @@ static neap_status find_doubtful(np_study *s)
     if (!s->doubtful) {
         return NEAP_NO_MEMORY;
     }
-    neap_status status = np_doubt_find(&s->period, s->doubtful);
+    neap_status status = np_traffic_find(&s->period, &s->traffic);
+    if (status == NEAP_OK) {
+        status = np_doubt_find(&s->period, s->doubtful);
+    }
     mark_doubted(s, s->doubtful);
     np_unseen_drop(&s->period, s->lesson->unseen.items, s->lesson->unseen.n);
     return status == NEAP_OK
@@ -247,14 +250,15 @@ static bool has_whole_pages(const np_program *program, uint64_t page_bytes)
     return true;
 }
 
-/* What a program takes, with what each swap costs beside its copies. */
+/* What a program takes. */
 static neap_status foretell(const np_study *s, np_program *program, np_forecast *forecast)
 {
     const np_lesson *lesson = s->lesson;
     neap_status status = NEAP_OK;
     if (program->swaps.n > 0) {
         status = np_program_forecast(program, lesson->exec_ns.items, &lesson->link, lesson->memory, forecast);
-        program->overhead = (forecast->period_ns + (double)program->swaps.n * lesson->swap_ns) / program->period_ns - 1;
+        program->overhead = np_study_overhead(s, forecast->period_ns / program->period_ns - 1, forecast->bytes_out,
+                                              forecast->bytes_in, program->swaps.n);
     }
     return status;
 }

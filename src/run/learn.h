@@ -23,9 +23,14 @@ typedef struct np_resident {
     bool is_outside;     /* it is kept outside of the arena */
 } np_resident;
 
-/* What a swap costs beside its copies, beneath a program on a GPU: waits of its streams and for them. Measured on an H200:
- * iterations of resnet50 and vit-b16 with 274 and 387 swaps that were all hidden took 1.0 and 1.5 ms longer. */
-enum { NP_SWAP_NS = 3500 };
+/* What a swap costs beside its copies, beneath a program on a GPU: waits of its streams and for them. */
+enum { NP_SWAP_NS = 1000 };
+
+/* Copies take bandwidth from the kernels that run beside them: each byte costs so many times what it would take them to
+ * use it, as far as they use the device's bandwidth (traffic.h). Measured on an H200, with all copies hidden: iterations of
+ * resnet50, vit-b16 and mobilenet-v2 that moved 0.9, 4.2 and 0.48 GB, and whose kernels use 0.50, 0.14 and 0.28 of 4.5 GB
+ * a ms, took 0.8, 0.9 and 0.2 ms longer. Where copies are waited for, the waits are longer than that, and hide it. */
+#define NP_COPY_WEIGHT 6.0
 
 typedef enum np_phase { NP_PHASE_NONE, NP_PHASE_SWAPS, NP_PHASE_PLACES } np_phase;
 
@@ -54,7 +59,8 @@ typedef struct np_lesson {
     uint64_t beside_bytes; /* held beside the arena, within the limit: slabs, and what has no home */
     uint64_t min_block;
     neap_link link;
-    double swap_ns; /* what each swap costs the program's streams beside its copies; 0: nothing */
+    double swap_ns;    /* what each swap costs the program's streams beside its copies; 0: nothing */
+    double copy_weight; /* and its copies those who run beside them: see NP_COPY_WEIGHT; 0: nothing */
     double seconds;
     unsigned n_threads;
     uint64_t seed;

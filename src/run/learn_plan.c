@@ -9,6 +9,7 @@
 #include "swap/candidates.h"
 
 enum { LARGE_PART = 1024, LARGE_TIME = 5 }; /* parts of the peak load, and of the time */
+enum { COST_TRIALS = 4 };
 
 #define POOL_SHARE 0.5    /* of the time, for the pool where nothing is swapped */
 #define LITTLE_COST 0.005 /* of an iteration: good enough */
@@ -39,9 +40,18 @@ uint64_t np_lesson_arena_limit(const np_lesson *lesson, uint64_t limit)
     return rest - rest % lesson->page_bytes;
 }
 
+double np_study_overhead(const np_study *s, double waits, uint64_t bytes_out, uint64_t bytes_in, size_t n_swaps)
+{
+    const np_lesson *lesson = s->lesson;
+    double bytes = (double)bytes_out + (double)bytes_in;
+    double lost_ns = s->traffic.peak > 0 ? lesson->copy_weight * s->traffic.use * bytes / s->traffic.peak : 0;
+    return fmax(waits, lost_ns / s->timeline.period_ns) + (double)n_swaps * lesson->swap_ns / s->timeline.period_ns;
+}
+
 double np_study_cost(const np_study *s, const np_judged *judged)
 {
-    return judged->simulation.overhead + (double)judged->swaps.n * s->lesson->swap_ns / s->timeline.period_ns;
+    const np_simulation *simulation = &judged->simulation;
+    return np_study_overhead(s, simulation->overhead, simulation->bytes_out, simulation->bytes_in, judged->swaps.n);
 }
 
 static neap_status plan_once(np_study *s, uint64_t limit)
@@ -203,15 +213,63 @@ static neap_status find_lowest(np_study *s, np_judged *best)
     return status;
 }
 
+static void exchange(np_judged *a, np_judged *b)
+{
+    np_judged old = *a;
+    *a = *b;
+    *b = old;
+}
+
+/* s->judged costs no more than was allowed? */
+static neap_status is_cheap(const np_study *s, bool *cheap)
+{
+    double cost = 0;
+    neap_status status = np_study_foretell(s, &cost);
+    *cheap = status == NEAP_OK && cost <= s->lesson->overhead;
+    return status;
+}
+
+/* Where the lowest costs more than what was simulated, limits between it and `held`, which costs nothing, are tried. The
+ * lowest that does not is s->judged then; `held` is freed. */
+static neap_status raise_to_cost(np_study *s, np_judged *held)
+{
+    uint64_t low = s->judged.place.footprint;
+    uint64_t high = held->place.footprint;
+    bool cheap = false;
+    neap_status status = is_cheap(s, &cheap);
+    if (status == NEAP_OK && cheap) {
+        exchange(&s->judged, held);
+    }
+    for (int i = 0; i < COST_TRIALS && !cheap && status == NEAP_OK; i++) {
+        uint64_t middle = low + (high - low) / 2;
+        bool fits = false;
+        s->planner.deadline_ns = np_clock_ns() + (uint64_t)(s->lesson->seconds / COST_TRIALS * 1e9);
+        status = plan_swaps(s, middle);
+        if (status == NEAP_OK) {
+            status = is_cheap(s, &fits);
+        }
+        status = status == NEAP_NO_PLAN ? NEAP_OK : status;
+        if (fits) {
+            exchange(&s->judged, held);
+        }
+        *(fits ? &high : &low) = middle;
+    }
+    exchange(&s->judged, held);
+    np_judged_free(held, s->lesson->memory);
+    return status;
+}
+
 /* The lowest footprint at the cost that was allowed, and that is the limit from then on. */
 static neap_status plan_at_cost(np_study *s)
 {
     np_judged best = {0};
     neap_status status = find_lowest(s, &best);
     if (status == NEAP_OK && best.place.footprint < s->judged.place.footprint) {
-        np_judged_free(&s->judged, s->lesson->memory);
-        s->judged = best;
-        s->lesson->limit_used = best.place.footprint + s->lesson->beside_bytes;
+        exchange(&s->judged, &best);
+        status = raise_to_cost(s, &best);
+        if (status == NEAP_OK && s->judged.swaps.n > 0) {
+            s->lesson->limit_used = s->judged.place.footprint + s->lesson->beside_bytes;
+        }
     } else { /* there may be something of it, whatever the status */
         np_judged_free(&best, s->lesson->memory);
     }

@@ -85,7 +85,8 @@ static void compare_with_run(double limit_share, uint32_t margin)
     ASSERT_EQ(seen.n_swaps, program->swaps.n);
     ASSERT_EQ(seen.footprint, program->footprint);
     ASSERT_TRUE(fabs(program->overhead - seen.overhead) < 1e-9);
-    ASSERT_TRUE(fabs(seen.overhead - (double)seen.n_swaps * NP_SWAP_NS / seen.iteration_ns) < 1e-6); /* alone */
+    /* nothing waits: that is what swaps cost alone, and what kernels lose beside copies */
+    ASSERT_TRUE(seen.overhead > (double)seen.n_swaps * NP_SWAP_NS / seen.iteration_ns);
     neap_trace_free(trace);
     little_end(&p);
 }
