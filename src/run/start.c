@@ -99,21 +99,19 @@ void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key)
 {
     np_pattern *pattern = m->pattern;
     uint32_t expected = m->patterns.n > 1 ? predict(m) : 0;
-    bool stay = expected >= m->patterns.n || m->patterns.items[expected] == pattern;
-    bool is_switch = stay && np_refine_wants_switch(m);
+    bool stay = (expected >= m->patterns.n || m->patterns.items[expected] == pattern) && begins_with(pattern, kind, key);
+    bool is_switch = stay && np_refine_wants_switch(m); /* to one for the same events */
     m->cursor = 0;
-    if (stay && !is_switch && begins_with(pattern, kind, key)) {
+    if (stay && !is_switch) {
         return;
     }
     np_settle(m); /* another one, or none */
     if (is_switch) {
         pattern = np_refine_switch(m);
-        if (begins_with(pattern, kind, key)) {
-            if (np_enter(m, pattern)) {
-                return;
-            }
-            np_refine_undo(m, pattern);
+        if (np_enter(m, pattern)) {
+            return;
         }
+        np_refine_undo(m, pattern);
     }
     if (!start_any(m, kind, key)) {
         np_leave_note(m,
