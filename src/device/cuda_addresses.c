@@ -23,15 +23,18 @@ enum { MAX_RESTING = 1 << 14 };
 
 static _Atomic np_cu_address next_wanted = FIRST_WANTED; /* of the process: its devices share the addresses */
 
-/* Ever further up, and in the end from the beginning again, where some may be taken. */
+/* Ever further up, and in the end from the beginning again, where some may be taken. 0: there are not so many. */
 static np_cu_address choose(uint64_t bytes)
 {
     np_cu_address at = atomic_load(&next_wanted);
     np_cu_address chosen;
+    if (bytes >= END_WANTED - FIRST_WANTED) {
+        return 0;
+    }
     do {
         chosen = bytes < END_WANTED - at ? at : FIRST_WANTED;
     } while (!atomic_compare_exchange_weak(&next_wanted, &at, chosen + bytes));
-    return bytes < END_WANTED - FIRST_WANTED ? chosen : 0;
+    return chosen;
 }
 
 static neap_status reserve_anywhere(np_cuda *cuda, uint64_t bytes, np_cu_address *address)

@@ -131,6 +131,13 @@ static void control_set_delay(uint64_t longest_us)
     unlock();
 }
 
+static void control_set_hints(bool are_refused)
+{
+    lock();
+    standin.refuses_hints = are_refused;
+    unlock();
+}
+
 int standin_launch(void *handle, void (*run)(void *arg), const void *arg, size_t arg_bytes);
 standin_kernel *standin_kernel_create(const char *name, void (*run)(void **), size_t n, const size_t *bytes);
 void standin_kernel_free(standin_kernel *kernel);
@@ -145,6 +152,7 @@ const standin_control *standin_get_control(void)
         .nth_symbol = control_nth_symbol,
         .set_memory = control_set_memory,
         .set_delay = control_set_delay,
+        .set_hints = control_set_hints,
         .launch = standin_launch,
         .kernel_create = standin_kernel_create,
         .kernel_free = standin_kernel_free,

@@ -169,7 +169,8 @@ np_cu_result cuMemAddressReserve(np_cu_address *address, size_t bytes, size_t al
     char *found;
     char *aligned;
     BEGIN(NEEDS_INIT | IS_UNSAFE, address, bytes, alignment, hint, flags);
-    if (bytes == 0 || bytes % standin.granularity != 0 || (alignment & (alignment - 1)) != 0 || flags != 0) {
+    if (bytes == 0 || bytes % standin.granularity != 0 || (alignment & (alignment - 1)) != 0 || flags != 0 ||
+        (hint != 0 && standin.refuses_hints)) {
         return end(NP_CU_INVALID_VALUE);
     }
     alignment = alignment > standin.granularity ? alignment : standin.granularity;

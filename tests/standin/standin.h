@@ -83,6 +83,7 @@ typedef struct standin_control {
 
     void (*set_memory)(uint64_t bytes); /* what each device has */
     void (*set_delay)(uint64_t longest_us);
+    void (*set_hints)(bool are_refused); /* a reservation that names an address fails */
 
     /* Work on a stream: run(arg), arg copied. A kernel without a name. */
     int (*launch)(void *stream, void (*run)(void *arg), const void *arg, size_t arg_bytes);

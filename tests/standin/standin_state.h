@@ -141,6 +141,7 @@ typedef struct standin {
     size_t granularity;
     uint64_t seed;
     uint64_t longest_delay_us;
+    bool refuses_hints;
     context *contexts[MAX_DEVICES];
     object *objects;
     capture *captures;
