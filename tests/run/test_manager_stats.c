@@ -259,6 +259,57 @@ static void test_footprint_off_the_plan(void **state)
     little_end(&p);
 }
 
+/* When planning was seen to go on, from one event to the next. */
+typedef struct planning {
+    bool is_on;
+    uint32_t n_begun;
+    bool was_on_before_plan; /* off the plan, that is */
+    bool is_on_while_tried;
+} planning;
+
+static void watch_planning(little_program *p)
+{
+    planning *seen = p->user;
+    neap_stats stats = little_stats(p);
+    seen->n_begun += stats.is_planning && !seen->is_on;
+    seen->is_on = stats.is_planning;
+    seen->was_on_before_plan |= stats.is_planning && stats.state < NEAP_STATE_RUN;
+    seen->is_on_while_tried &= stats.is_planning || p->device->refine.n_tried == 0;
+}
+
+/* From the moment that a plan is asked for until it is there; and from the first measurement of one that may be refined
+ * until the last trial is over. */
+static void test_is_planning(void **state)
+{
+    (void)state;
+    for (uint32_t refinements = 0; refinements <= 3; refinements += 3) {
+        little_options options = {.name = "sim:page=4KiB,memory=64MiB,link=600MB/s",
+                                  .device = {.limit_share = 0.6, .refinements = refinements}};
+        planning seen = {.is_on_while_tried = true};
+        little_program p;
+        little_start(&p, &options);
+        p.after_event = watch_planning;
+        p.user = &seen;
+        little_laps(&p, 2);
+        ASSERT_EQ(seen.n_begun, 0);
+        (void)little_run_until_plan(&p, 10);
+        ASSERT_TRUE(seen.was_on_before_plan);
+        ASSERT_EQ(seen.n_begun, 1);
+        ASSERT_FALSE(little_stats(&p).is_planning);
+        for (int lap = 0; lap < 100 && little_count(&p, "refined in") == 0; lap++) {
+            little_laps(&p, 1);
+        }
+        ASSERT_EQ(little_count(&p, "refined in 3 trials"), refinements > 0);
+        ASSERT_EQ(seen.n_begun, refinements > 0 ? 2 : 1); /* without an end between the trials */
+        ASSERT_TRUE(seen.is_on_while_tried);
+        little_laps(&p, 2); /* back to the fastest */
+        ASSERT_FALSE(little_stats(&p).is_planning);
+        little_laps(&p, 20);
+        ASSERT_EQ(seen.n_begun, refinements > 0 ? 2 : 1);
+        little_end(&p);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +318,7 @@ int main(void)
         cmocka_unit_test(test_overhead_known),
         cmocka_unit_test(test_waits),
         cmocka_unit_test(test_footprint_off_the_plan),
+        cmocka_unit_test(test_is_planning),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

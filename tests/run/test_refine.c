@@ -46,10 +46,10 @@ static void note_trial(little_program *p, trials *t)
     }
 }
 
-/* Makes the plan at hand a bad one: work waits for every copy out before it begins. */
-static void spoil(little_program *p)
+/* Makes a plan a bad one: work waits for every copy out before it begins. */
+static void spoil(np_pattern *pattern)
 {
-    np_program *program = &p->device->patterns.items[0]->program;
+    np_program *program = &pattern->program;
     np_array(np_op) ops = {0};
     for (size_t i = 0; i < program->events.n; i++) {
         np_program_event *event = &program->events.items[i];
@@ -87,7 +87,7 @@ static void start(little_program *p, uint32_t refinements, bool is_spoiled)
     ASSERT_EQ(p->device->patterns.n, 1);
     ASSERT_NE(little_stats(p).state, NEAP_STATE_RUN);
     if (is_spoiled) {
-        spoil(p);
+        spoil(p->device->patterns.items[0]);
     }
     little_laps(p, 1);
     ASSERT_EQ(little_stats(p).state, NEAP_STATE_RUN);
@@ -283,13 +283,138 @@ static void test_closed_meanwhile(void **state)
     }
 }
 
+/* ---- beneath a program of somebody else ---- */
+
+enum { PATIENCE = 4 }; /* plans in a row that are no faster on paper, and then no more are made */
+
+/* As it is where an iteration without swaps was measured before. */
+static np_pattern *start_beneath(little_program *p, uint32_t refinements)
+{
+    start(p, refinements, false);
+    np_beneath_begin(p->device, 0, 0);
+    p->device->pattern->quiet_ns = p->device->pattern->program.period_ns;
+    return p->device->pattern;
+}
+
+/* One iteration in three is as long as it is, and the others have pauses in them. */
+static void lap_with_pauses(little_program *p, int lap)
+{
+    uint64_t exec_ns = p->options.exec_ns;
+    p->options.exec_ns = lap % 3 == 0 ? exec_ns : 5 * exec_ns;
+    little_laps(p, 1);
+    p->options.exec_ns = exec_ns;
+}
+
+/* Until another plan is to be followed, which was not entered yet. */
+static void run_until_next(little_program *p, bool has_pauses)
+{
+    for (int lap = 0; lap < 100 && !p->device->refine.next; lap++) {
+        lap_with_pauses(p, has_pauses ? lap : 0);
+        if (atomic_load(&p->device->learner.has_news)) {
+            np_take_lesson(p->device);
+        }
+    }
+    ASSERT_TRUE(p->device->refine.next != NULL);
+}
+
+/* No plan is faster than one that costs nothing on paper: none is tried, though this one was measured to be slow, and
+ * slower yet for the pauses. */
+static void in_vain(bool has_pauses)
+{
+    little_program p;
+    const np_pattern *first = start_beneath(&p, 12);
+    p.device->pattern->program.overhead = 0;
+    for (int lap = 0; lap < 100 && little_count(&p, "refined in") == 0; lap++) {
+        lap_with_pauses(&p, has_pauses); /* none is without */
+        ASSERT_TRUE(p.device->pattern == first);
+        ASSERT_TRUE(p.device->refine.next == NULL);
+    }
+    ASSERT_EQ(little_count(&p, "refined in 4 trials"), 1);
+    ASSERT_TRUE(np_pattern_quiet_lap_ns(first) > 1.01 * first->program.period_ns);
+    little_laps(&p, 20);
+    ASSERT_TRUE(p.device->pattern == first);
+    ASSERT_EQ(little_count(&p, "refined"), 1);
+    little_end(&p);
+}
+
+static void test_in_vain(void **state)
+{
+    (void)state;
+    in_vain(false);
+    in_vain(true);
+}
+
+/* One that is worth following makes good for those before it. */
+static void test_in_vain_in_a_row(void **state)
+{
+    little_program p;
+    np_pattern *first = start_beneath(&p, 12);
+    char line[40];
+    (void)state;
+    first->program.overhead = 0;
+    for (int lap = 0; lap < 100 && p.device->refine.n_vain < PATIENCE - 1; lap++) {
+        little_laps(&p, 1);
+    }
+    ASSERT_EQ(p.device->refine.n_vain, PATIENCE - 1);
+    first->program.overhead = HUGE_VAL; /* now any will do */
+    run_until_next(&p, false);
+    (void)snprintf(line, sizeof line, "refined in %u trials", p.device->refine.n_tried + PATIENCE);
+    first->program.overhead = 0;
+    p.device->refine.next->program.overhead = 0;
+    for (int lap = 0; lap < 100 && little_count(&p, "refined in") == 0; lap++) {
+        little_laps(&p, 1);
+    }
+    ASSERT_EQ(little_count(&p, line), 1);
+    little_end(&p);
+}
+
+/* Of two plans the first is measured, then the second, one of them while the program pauses. Which it ends with does not
+ * depend on that. */
+static void judge(bool first_is_worse, bool first_has_pauses)
+{
+    little_program p;
+    const np_pattern *second;
+    np_pattern *first = start_beneath(&p, 1);
+    if (first_is_worse) {
+        spoil(first);
+    }
+    first->program.overhead = HUGE_VAL; /* on paper */
+    run_until_next(&p, first_has_pauses);
+    second = p.device->refine.next;
+    if (!first_is_worse) {
+        spoil(p.device->refine.next);
+    }
+    for (int lap = 0; lap < 100 && little_count(&p, "refined in") == 0; lap++) {
+        lap_with_pauses(&p, first_has_pauses ? 0 : lap);
+        ASSERT_TRUE(p.device->pattern == second || little_count(&p, "refined in") > 0);
+    }
+    ASSERT_EQ(little_count(&p, "refined in 1 trials"), 1);
+    little_laps(&p, 2);
+    ASSERT_TRUE(p.device->pattern == (first_is_worse ? second : first));
+    little_end(&p);
+}
+
+static void test_pauses(void **state)
+{
+    (void)state;
+    judge(false, true);
+    judge(true, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fastest_stays),         cmocka_unit_test(test_none_wanted),
-        cmocka_unit_test(test_not_worthwhile),        cmocka_unit_test(test_departures_meanwhile),
-        cmocka_unit_test(test_change_meanwhile),      cmocka_unit_test(test_closed_meanwhile),
-        cmocka_unit_test(test_refused_by_the_device), cmocka_unit_test(test_replaced_meanwhile),
+        cmocka_unit_test(test_fastest_stays),
+        cmocka_unit_test(test_none_wanted),
+        cmocka_unit_test(test_not_worthwhile),
+        cmocka_unit_test(test_departures_meanwhile),
+        cmocka_unit_test(test_change_meanwhile),
+        cmocka_unit_test(test_closed_meanwhile),
+        cmocka_unit_test(test_refused_by_the_device),
+        cmocka_unit_test(test_replaced_meanwhile),
+        cmocka_unit_test(test_in_vain),
+        cmocka_unit_test(test_in_vain_in_a_row),
+        cmocka_unit_test(test_pauses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,17 +25,22 @@ typedef struct made {
     uint64_t page;   /* they were chosen for */
 } made;
 
-static void make(made *m, const training *options, bool held)
+static void make_of(made *m, neap_trace *trace, bool held)
 {
     np_timeline_options timeline_options = {.alignment = ALIGNMENT, .slower = 1, .held = held};
-    *m = (made){.trace = make_training(options)};
-    ASSERT_TRUE(m->trace != NULL);
+    ASSERT_TRUE(trace != NULL);
+    *m = (made){.trace = trace};
     ASSERT_OK(np_period_find(m->trace, NULL, &m->period));
     ASSERT_GT(m->period.length, 0);
     ASSERT_OK(np_timeline_make(&m->period, &timeline_options, NULL, &m->timeline));
     ASSERT_OK(np_simulator_create(&m->timeline, &link, &m->simulator));
     m->homes = calloc(m->period.lives.n, sizeof *m->homes);
     ASSERT_TRUE(m->homes != NULL);
+}
+
+static void make(made *m, const training *options, bool held)
+{
+    make_of(m, make_training(options), held);
 }
 
 static void unmake(made *m)
@@ -386,6 +391,90 @@ static void the_pool_alone(void **state)
     unmake(&m);
 }
 
+/* ---- what is large ---- */
+
+/* Blocks of an iteration, all live at once, 256 pages together; the first is not used for long. */
+enum { PAGE = 4096, N_SIZES = 4, N_EXECS = 10 };
+
+static const uint64_t sizes[N_SIZES] = {
+    16 * PAGE,
+    8 * PAGE,             /* a thirty-second of them all */
+    8 * PAGE - ALIGNMENT, /* not quite */
+    224 * PAGE + ALIGNMENT,
+};
+
+static neap_trace *make_sizes(void)
+{
+    neap_trace *trace;
+    ASSERT_OK(np_trace_create(NULL, &trace));
+    for (uint64_t lap = 0; lap < 6; lap++) {
+        for (uint64_t i = 0; i < N_SIZES; i++) {
+            ASSERT_OK(np_trace_add_malloc(trace, lap * N_SIZES + i, sizes[i]));
+        }
+        for (uint64_t k = 0; k < N_EXECS; k++) {
+            ASSERT_OK(np_trace_add_exec(trace, &"abcdefghij"[k], 1, (lap * N_EXECS + k) * 1000000, 1000000));
+            for (uint64_t i = k > 0 && k < N_EXECS - 1; i < N_SIZES; i++) {
+                ASSERT_OK(np_trace_add_access(trace, lap * N_SIZES + i, NEAP_ACCESS_READ));
+            }
+        }
+        for (uint64_t i = 0; i < N_SIZES; i++) {
+            ASSERT_OK(np_trace_add_free(trace, lap * N_SIZES + i));
+        }
+    }
+    return trace;
+}
+
+/* How many pieces the block of each size is in. */
+static void count_pieces(made *m, uint64_t page, bool held, uint32_t n_pieces[N_SIZES])
+{
+    np_place_options options = {.seconds = 0.002, .seed = 1, .n_threads = 1, .page = page, .held = held};
+    np_simulation simulation;
+    np_place_result result;
+    np_layout layout = {0};
+    neap_error error;
+    ASSERT_OK(np_simulate(m->simulator, UINT64_MAX, m->swaps, m->n, &simulation));
+    ASSERT_OK(np_place_swaps(&m->timeline, m->simulator, m->swaps, m->n, &options, &error, &result, &layout));
+    ASSERT_EQ(layout.left.n, m->n);
+    memset(n_pieces, 0, N_SIZES * sizeof *n_pieces);
+    for (size_t i = 0; i < layout.placed.n; i++) {
+        for (uint32_t k = 0; k < N_SIZES; k++) {
+            n_pieces[k] += bytes_of(m, layout.placed.items[i].life) == sizes[k];
+        }
+    }
+    np_layout_free(&layout);
+}
+
+static void check_pieces(made *m, uint64_t page, bool held, const uint32_t expected[N_SIZES])
+{
+    uint32_t n_pieces[N_SIZES];
+    count_pieces(m, page, held, n_pieces);
+    for (uint32_t k = 0; k < N_SIZES; k++) {
+        ASSERT_EQ(n_pieces[k], expected[k]);
+    }
+}
+
+/* Where another block leaves, one of a thirty-second of the peak load is in pieces, of a page each here. */
+static void large_blocks_are_cut(void **state)
+{
+    made m;
+    (void)state;
+    make_of(&m, make_sizes(), true);
+    ASSERT_EQ(m.timeline.peak_load, 256 * PAGE);
+    check_pieces(&m, PAGE, true, (const uint32_t[]){1, 1, 1, 1}); /* nothing leaves */
+    for (uint32_t g = 0; g < m.timeline.gaps.n && m.n == 0; g++) {
+        if (m.timeline.gaps.items[g].bytes == sizes[0] && m.timeline.gaps.items[g].from < m.timeline.gaps.items[g].to) {
+            m.swaps[m.n++] = (np_swap){.bytes = sizes[0], .gap = g};
+        }
+    }
+    ASSERT_EQ(m.n, 1);
+    ASSERT_OK(np_schedule_swaps(&m.timeline, &link, m.swaps, m.n));
+    check_pieces(&m, PAGE, true, (const uint32_t[]){16, 8, 1, 225});
+    check_pieces(&m, 2 * PAGE, true, (const uint32_t[]){8, 4, 1, 113});
+    check_pieces(&m, 4 * PAGE, true, (const uint32_t[]){4, 1, 1, 57}); /* two pages are not many */
+    check_pieces(&m, PAGE, false, (const uint32_t[]){16, 1, 1, 1});    /* that is not to be run */
+    unmake(&m);
+}
+
 /* Plans under a limit come with the layout that was judged. */
 static void plans_carry_their_layout(void **state)
 {
@@ -480,7 +569,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_are_right),        cmocka_unit_test(the_pool_alone),
         cmocka_unit_test(plans_carry_their_layout), cmocka_unit_test(nonsense_is_refused),
-        cmocka_unit_test(fails_without_memory),
+        cmocka_unit_test(fails_without_memory),     cmocka_unit_test(large_blocks_are_cut),
     };
     return cmocka_run_group_tests_name("swap/place_held", tests, NULL, NULL);
 }
