@@ -203,6 +203,45 @@ static void test_departures_meanwhile(void **state)
     little_end(&p);
 }
 
+static bool is_listed(const neap_device *m, const np_pattern *pattern)
+{
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        if (m->patterns.items[i] == pattern) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next one is to be followed from here on, and just then an iteration begins in another way: the old one stays, since
+ * it is the one that is left, and could otherwise be given up while others still look at it. */
+static void test_begins_otherwise(void **state)
+{
+    little_program p;
+    shadow_block other;
+    np_pattern *next;
+    (void)state;
+    start(&p, 2, true);
+    for (int lap = 0; lap < 300 && !np_refine_wants_switch(p.device); lap++) {
+        little_laps(&p, 1);
+        if (atomic_load(&p.device->learner.has_news)) {
+            np_take_lesson(p.device);
+        }
+    }
+    ASSERT_TRUE(np_refine_wants_switch(p.device));
+    next = p.device->refine.next;
+    little_malloc(&p, 5 * LITTLE_PAGE, &other);
+    ASSERT_EQ(little_stats(&p).n_departures, 1);
+    ASSERT_TRUE(is_listed(p.device, p.device->pattern));
+    ASSERT_TRUE(p.device->refine.next == next);
+    little_free(&p, &other);
+    for (int lap = 0; lap < 300 && little_count(&p, "refined in") == 0; lap++) {
+        little_laps(&p, 1);
+    }
+    ASSERT_EQ(little_count(&p, "refined in 2 trials"), 1);
+    little_end(&p);
+}
+
 /* A plan that cannot be entered, since the device has no more addresses, is none: the one before goes on. */
 static void test_refused_by_the_device(void **state)
 {
@@ -408,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_none_wanted),
         cmocka_unit_test(test_not_worthwhile),
         cmocka_unit_test(test_departures_meanwhile),
+        cmocka_unit_test(test_begins_otherwise),
         cmocka_unit_test(test_change_meanwhile),
         cmocka_unit_test(test_closed_meanwhile),
         cmocka_unit_test(test_refused_by_the_device),
