@@ -59,7 +59,7 @@ typedef struct np_lesson {
     uint64_t beside_bytes; /* held beside the arena, within the limit: slabs, and what has no home */
     uint64_t min_block;
     neap_link link;
-    double swap_ns;    /* what each swap costs the program's streams beside its copies; 0: nothing */
+    double swap_ns;     /* what each swap costs the program's streams beside its copies; 0: nothing */
     double copy_weight; /* and its copies those who run beside them: see NP_COPY_WEIGHT; 0: nothing */
     double seconds;
     unsigned n_threads;

@@ -443,18 +443,12 @@ static void test_pauses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fastest_stays),
-        cmocka_unit_test(test_none_wanted),
-        cmocka_unit_test(test_not_worthwhile),
-        cmocka_unit_test(test_departures_meanwhile),
-        cmocka_unit_test(test_begins_otherwise),
-        cmocka_unit_test(test_change_meanwhile),
-        cmocka_unit_test(test_closed_meanwhile),
-        cmocka_unit_test(test_refused_by_the_device),
-        cmocka_unit_test(test_replaced_meanwhile),
-        cmocka_unit_test(test_in_vain),
-        cmocka_unit_test(test_in_vain_in_a_row),
-        cmocka_unit_test(test_pauses),
+        cmocka_unit_test(test_fastest_stays),      cmocka_unit_test(test_none_wanted),
+        cmocka_unit_test(test_not_worthwhile),     cmocka_unit_test(test_departures_meanwhile),
+        cmocka_unit_test(test_begins_otherwise),   cmocka_unit_test(test_change_meanwhile),
+        cmocka_unit_test(test_closed_meanwhile),   cmocka_unit_test(test_refused_by_the_device),
+        cmocka_unit_test(test_replaced_meanwhile), cmocka_unit_test(test_in_vain),
+        cmocka_unit_test(test_in_vain_in_a_row),   cmocka_unit_test(test_pauses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,8 +64,9 @@ static void test_outlier(void **state)
 
 static void test_no_times(void **state)
 {
-    static const char text[] = "neap-trace 1\nmalloc 1 512\nexec e 0 0 w1\nfree 1\nmalloc 2 512\nexec e 0 0 w2\nfree 2\n"
-                               "malloc 3 512\nexec e 0 0 w3\nfree 3\nmalloc 4 512\nexec e 0 0 w4\nfree 4\n";
+    static const char text[] =
+        "neap-trace 1\nmalloc 1 512\nexec e 0 0 w1\nfree 1\nmalloc 2 512\nexec e 0 0 w2\nfree 2\n"
+        "malloc 3 512\nexec e 0 0 w3\nfree 3\nmalloc 4 512\nexec e 0 0 w4\nfree 4\n";
     neap_trace *trace = NULL;
     neap_error error;
     np_traffic traffic;
