@@ -33,28 +33,6 @@ void test_fail(const char *file, int line, const char *format, ...)
     abort(); /* not reached: _fail leaves by longjmp */
 }
 
-test_integer test_integer_of_signed(long long value)
-{
-    return value < 0 ? (test_integer){0ull - (unsigned long long)value, true}
-                     : (test_integer){(unsigned long long)value, false};
-}
-
-test_integer test_integer_of_unsigned(unsigned long long value)
-{
-    return (test_integer){value, false};
-}
-
-int test_integer_compare(test_integer a, test_integer b)
-{
-    if (a.negative != b.negative) {
-        return a.negative ? -1 : 1;
-    }
-    if (a.magnitude == b.magnitude) {
-        return 0;
-    }
-    return (a.magnitude < b.magnitude) == !a.negative ? -1 : 1;
-}
-
 void test_fail_compare(const char *file, int line, const char *text_a, const char *relation, const char *text_b,
                        test_integer a, test_integer b)
 {

@@ -98,10 +98,11 @@ static void solve_lower(const np_gaussian *process, double *x)
 {
     for (size_t i = 0; i < process->n; i++) {
         const double *row = &process->factor[i * process->capacity];
+        double rest = x[i];
         for (size_t k = 0; k < i; k++) {
-            x[i] -= row[k] * x[k];
+            rest -= row[k] * x[k];
         }
-        x[i] /= row[i];
+        x[i] = rest / row[i];
     }
 }
 
@@ -109,10 +110,11 @@ static void solve_lower(const np_gaussian *process, double *x)
 static void solve_upper(const np_gaussian *process, double *x)
 {
     for (size_t i = process->n; i-- > 0;) {
+        double rest = x[i];
         for (size_t k = i + 1; k < process->n; k++) {
-            x[i] -= process->factor[k * process->capacity + i] * x[k];
+            rest -= process->factor[k * process->capacity + i] * x[k];
         }
-        x[i] /= process->factor[i * process->capacity + i];
+        x[i] = rest / process->factor[i * process->capacity + i];
     }
 }
 

@@ -26,6 +26,8 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-}:die_after_fork=0
 export LD_LIBRARY_PATH=$NEAP_STANDIN_DIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # a sanitizer's dlopen knows no RPATH
 # Small pages, blocks from an eighth of a page on as on a GPU, no margin: everything that may leave leaves at once, and plans come quickly.
 export STANDIN_GRANULARITY=16384 NEAP_MIN_BLOCK=2048 NEAP_MARGIN=0 NEAP_PLAN_SECONDS=0.1
+# A small device: how fast its link is, is measured with copies that it has room for. One program has a large one, below.
+export STANDIN_MEMORY=33554432
 export XDG_RUNTIME_DIR=$work # sockets of these programs are in nobody's way
 unset NEAP_LIMIT NEAP_HOOK
 on=(NEAP_HOOK=run)
@@ -137,8 +139,8 @@ failing() { # failing N OPTION...
 # Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
 usual='- 4194304'
 few='60%'
-long=24 late=15
-[ -n "$runtime" ] && usual=4194304 few=4194304 long=16 late=12 # slow, and without it all was compared already
+long=16 late=12
+[ -n "$runtime" ] && usual=4194304 few=4194304 # slow, and without it all was compared already
 [ -n "${NEAP_SOAK:-}" ] && long=40 late=30
 
 all_cases() {
@@ -199,7 +201,6 @@ threaded_cases() {
 }
 
 if [ "$runtime" = libtsan.so ] && [ -z "${NEAP_SOAK:-}" ]; then
-    long=16 late=12
     few=
     threaded_cases
 else
@@ -223,7 +224,8 @@ export NEAP_MIN_BLOCK=1048576 # small blocks, freed by a call that names no stre
 each - --iterations=20 --plain --threads
 each - --iterations=20 --graph=2 --reuse --regraph=6
 export NEAP_MIN_BLOCK=16384
-unset STANDIN_DELAY_US
+unset STANDIN_DELAY_US STANDIN_MEMORY
+[ "$runtime" = libtsan.so ] || each 4194304 --iterations=$long --ask=5
 on=()
 each - --iterations=5 # without the verb nothing happens, whatever is loaded
 recorded() { # small blocks are not in the trace, but what was held for them is

@@ -103,7 +103,7 @@ static random_settings find_program(bool is_sim, size_t *n_calls)
         random_settings settings = memory_settings(seed, is_sim);
         random_outcome outcome;
         run_or_fail(&settings, &outcome);
-        if (outcome.has_swapped && outcome.has_departed && outcome.has_resumed && outcome.n_memory_calls < 900) {
+        if (outcome.has_swapped && outcome.has_departed && outcome.has_resumed && outcome.n_memory_calls < 2500) {
             *n_calls = outcome.n_memory_calls;
             return settings;
         }

@@ -12,8 +12,9 @@ static uint8_t map[MAX_UNITS];
 
 static void paint(const np_placed *placed, uint8_t colour)
 {
-    for (uint64_t at = placed->offset / UNIT; at * UNIT < placed->offset + placed->bytes; at++) {
-        ASSERT_LT(at, MAX_UNITS);
+    uint64_t past = (placed->offset + placed->bytes + UNIT - 1) / UNIT;
+    ASSERT_LE(past, MAX_UNITS);
+    for (uint64_t at = placed->offset / UNIT; at < past; at++) {
         map[at] |= colour;
     }
 }
@@ -54,7 +55,8 @@ static bool is_vital(const np_pattern *pattern, const np_program_event *event, u
     const np_program *program = &pattern->program;
     size_t n = program->events.n;
     size_t at = (size_t)(event - program->events.items);
-    for (size_t i = 1; i < n && bytes_away(pattern, life) == 0; i++) {
+    bool is_here = bytes_away(pattern, life) == 0;
+    for (size_t i = 1; i < n && is_here; i++) {
         const np_program_event *next = &program->events.items[(at + i) % n];
         for (uint32_t k = 0; next->kind == NEAP_EVENT_EXEC && k < next->n_uses; k++) {
             const np_program_use *use = &program->uses.items[next->first_use + k];
@@ -76,12 +78,12 @@ static void paint_all(const np_pattern *pattern, const np_program_event *event, 
     for (uint32_t life = 0; life < program->lives.n; life++) {
         const np_program_life *l = &program->lives.items[life];
         bool is_used = is_planned_for(program, event, life) || is_seen(uses, n_uses, life);
+        bool has_vital_bytes = is_vital(pattern, event, life);
         for (uint32_t i = 0; i < l->n_placed * l->n_places && life != but; i++) {
             const np_placed *placed = &program->placed.items[l->first_placed + i];
             const neap_block *block = pattern->actors[life].now[placed->place];
-            paint(placed,
-                  (uint8_t)((block ? LIVE : 0) | (block && is_vital(pattern, event, life) ? VITAL : 0) |
-                            (is_used ? USED : 0) | (block && (block->is_fixed || block->is_exported) ? FIXED : 0)));
+            paint(placed, (uint8_t)((block ? LIVE : 0) | (block && has_vital_bytes ? VITAL : 0) | (is_used ? USED : 0) |
+                                    (block && (block->is_fixed || block->is_exported) ? FIXED : 0)));
         }
     }
 }
