@@ -204,7 +204,8 @@ typedef struct np_hook_sight {
 
 /* Into device->uses: the blocks that a call which gives work names, each once. */
 void np_hook_gather(np_hook_sight *sight, const np_hook_call *call, const np_cupti_data *data);
-neap_block *np_hook_block_at(const np_hook_device *device, const void *address); /* NULL: none */
+neap_block *np_hook_block_at(const np_hook_device *device, const void *address);               /* NULL: none */
+np_hook_parameters np_hook_parameters_of(const np_hook_call *call, const np_cupti_data *data); /* of a launch */
 
 /* ---- scrub.c ---- */
 void np_hook_scrub(void); /* what is below: in the function that the program has called, or near to it */

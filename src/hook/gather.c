@@ -47,11 +47,13 @@ static void scan(np_hook_sight *s, const void *words, size_t bytes)
             continue;
         }
         entry = np_hook_index_search(index, address);
+        if (!entry) {
+            continue;
+        }
         if (np_array_push(device->manager->memory, &device->hits, (uint64_t)(uintptr_t)address) != NEAP_OK) {
             s->is_blind = true;
         }
-        if (entry &&
-            entry->block->pinned_by != device->manager->pin) { /* all uses of a call that is scanned are alike */
+        if (entry->block->pinned_by != device->manager->pin) { /* all uses of a call that is scanned are alike */
             add_use(s, entry->block, NEAP_ACCESS_UNKNOWN);
         }
     }
@@ -74,21 +76,19 @@ static void scan_table(np_hook_sight *s, const void *table, size_t bytes)
     }
 }
 
-static void gather_extra(np_hook_sight *s, void *const *extra)
+np_hook_parameters np_hook_parameters_of(const np_hook_call *call, const np_cupti_data *data)
 {
-    const void *buffer = NULL;
-    size_t bytes = 0;
     enum { END = 0, POINTER = 1, SIZE = 2 }; /* CU_LAUNCH_PARAM_... */
-    for (size_t i = 0; (uintptr_t)extra[i] != END; i += 2) {
+    np_hook_parameters found = {.each = np_hook_pointer_at(data, call->to)};
+    void *const *extra = found.each ? NULL : np_hook_pointer_at(data, call->from);
+    for (size_t i = 0; extra && (uintptr_t)extra[i] != END; i += 2) {
         if ((uintptr_t)extra[i] == POINTER) {
-            buffer = extra[i + 1];
+            found.packed = extra[i + 1];
         } else if ((uintptr_t)extra[i] == SIZE) {
-            memcpy(&bytes, extra[i + 1], sizeof bytes);
+            memcpy(&found.packed_bytes, extra[i + 1], sizeof found.packed_bytes);
         }
     }
-    if (buffer) {
-        scan(s, buffer, bytes);
-    }
+    return found;
 }
 
 /* The event of the plan that this launch should be. */
@@ -97,7 +97,7 @@ static size_t planned_event(const neap_device *m)
     return m->cursor < m->pattern->program.events.n ? m->cursor : 0;
 }
 
-static bool recall_launch(np_hook_sight *s, const np_hook_kernel *kernel, void *const *parameters)
+static bool recall_launch(np_hook_sight *s, const np_hook_kernel *kernel, const np_hook_parameters *parameters)
 {
     np_hook_device *device = s->device;
     const neap_device *m = device->manager;
@@ -120,16 +120,19 @@ static bool recall_launch(np_hook_sight *s, const np_hook_kernel *kernel, void *
     return true;
 }
 
-static void scan_launch(np_hook_sight *s, const np_hook_kernel *kernel, void *const *parameters)
+static void scan_launch(np_hook_sight *s, const np_hook_kernel *kernel, const np_hook_parameters *parameters)
 {
     np_hook_device *device = s->device;
     const neap_device *m = device->manager;
-    for (uint32_t i = 0; i < kernel->n_parameters; i++) {
-        scan(s, parameters[i], kernel->sizes[i]);
+    for (uint32_t i = 0; parameters->each && i < kernel->n_parameters; i++) {
+        scan(s, parameters->each[i], kernel->sizes[i]);
+    }
+    if (!parameters->each) {
+        scan(s, parameters->packed, parameters->packed_bytes);
     }
     if (m->state == NEAP_STATE_RUN && !s->is_blind && !s->is_fixing) {
-        s->memory = np_hook_recall_keep(&device->recall, planned_event(m), kernel, device->hits.items, device->hits.n,
-                                        device->uses.items, device->uses.n);
+        s->memory = np_hook_recall_keep(&device->recall, planned_event(m), kernel, parameters, device->hits.items,
+                                        device->hits.n, device->uses.items, device->uses.n);
     }
 }
 
@@ -137,19 +140,16 @@ static const np_hook_kernel *gather_launch(np_hook_sight *s, const np_hook_call 
 {
     np_hook_device *device = s->device;
     void *function = (void *)(uintptr_t)np_hook_pointer_at(data, call->bytes);
-    void *const *parameters = np_hook_pointer_at(data, call->to);
-    void *const *extra = np_hook_pointer_at(data, call->from);
+    np_hook_parameters parameters = np_hook_parameters_of(call, data);
     const np_hook_kernel *kernel =
         np_hook_kernels_get(&device->kernels, &np_the_hook.driver, function, data->symbol_name);
-    if (!kernel || (!kernel->is_known && !extra)) {
+    if (!kernel || (!kernel->is_known && !parameters.packed)) {
         s->is_blind = true;
         return kernel;
     }
     s->is_fixing = kernel->is_pinned;
-    if (!parameters && extra) {
-        gather_extra(s, extra);
-    } else if (parameters && !recall_launch(s, kernel, parameters)) {
-        scan_launch(s, kernel, parameters);
+    if ((parameters.each || parameters.packed) && !recall_launch(s, kernel, &parameters)) {
+        scan_launch(s, kernel, &parameters);
     }
     return kernel;
 }

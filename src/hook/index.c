@@ -49,6 +49,21 @@ static size_t leaf_of(const np_hook_index *index, const char *address)
     return n > 0 ? n - 1 : 0;
 }
 
+static bool has_region(const np_hook_index *index, uint64_t number)
+{
+    uint32_t region = (uint32_t)(number % NP_HOOK_REGIONS);
+    return index->regions[region / 64] >> region % 64 & 1;
+}
+
+static void note_regions(np_hook_index *index, const np_hook_entry *entry)
+{
+    uint64_t last = ((uint64_t)(uintptr_t)entry->end - 1) >> 32;
+    for (uint64_t number = (uint64_t)(uintptr_t)entry->begin >> 32; number <= last; number++) {
+        uint32_t region = (uint32_t)(number % NP_HOOK_REGIONS);
+        index->regions[region / 64] |= (uint64_t)1 << region % 64;
+    }
+}
+
 static void note_ends(np_hook_index *index)
 {
     const np_hook_leaf *last = index->n > 0 ? index->leaves.items[index->leaves.n - 1] : NULL;
@@ -138,6 +153,7 @@ neap_status np_hook_index_add(np_hook_index *index, const np_hook_entry *entry)
     index->n++;
     index->lowest = index->firsts.items[0];
     index->highest = entry->end > index->highest ? entry->end : index->highest;
+    note_regions(index, entry);
     return NEAP_OK;
 }
 
@@ -210,7 +226,8 @@ bool np_hook_index_is_valid(const np_hook_index *index)
         for (uint32_t k = 0; k < leaf->n; k++) {
             const np_hook_entry *entry = &leaf->entries[k];
             if (entry->begin >= entry->end || leaf->begins[k] != entry->begin || entry->begin < index->lowest ||
-                entry->end > index->highest ||
+                entry->end > index->highest || !has_region(index, (uint64_t)(uintptr_t)entry->begin >> 32) ||
+                !has_region(index, ((uint64_t)(uintptr_t)entry->end - 1) >> 32) ||
                 (index->gap_bytes > 0 && entry->begin < index->gap_begin + index->gap_bytes &&
                  index->gap_begin < entry->end) ||
                 (n > 0 && past > entry->begin)) {

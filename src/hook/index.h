@@ -2,8 +2,9 @@
  *
  * Blocks that take part in plans are some hundreds to some thousands, and come and go all the time: a sorted sequence cut
  * into short leaves, so that whoever comes moves a few neighbours, and both searches are in a few lines of memory. Before
- * them is a test that nearly all words of a kernel's parameters fail; so do the addresses of small blocks, which have
- * a range of their own. */
+ * them is a test that nearly all words of a kernel's parameters fail: is there any block in the same 4 GiB? Addresses of
+ * the host fail it, whatever blocks are above and below them; so do those of small blocks, which have a range of their
+ * own. */
 #ifndef NP_HOOK_INDEX_H
 #define NP_HOOK_INDEX_H
 
@@ -18,7 +19,10 @@ typedef struct np_hook_entry {
     bool has_baseline;
 } np_hook_entry;
 
-enum { NP_HOOK_LEAF = 32 };
+enum {
+    NP_HOOK_LEAF = 32,
+    NP_HOOK_REGIONS = 1 << 16
+}; /* regions of 4 GiB: of addresses of 48 bits, and others by turns */
 
 typedef struct np_hook_leaf {
     uint32_t n;                          /* entries: 1 at the least */
@@ -33,6 +37,8 @@ typedef struct np_hook_index {
     size_t n;                        /* entries */
     const char *lowest;              /* no block is below, */
     const char *highest;             /* or at or above, */
+    uint64_t
+        regions[NP_HOOK_REGIONS / 64]; /* or in a region without its bit; it is set by the first and never cleared, */
     const char *gap_begin; /* or in the gap, which is for addresses that are never asked for: NULL: there is none */
     uint64_t gap_bytes;
 } np_hook_index;
@@ -54,7 +60,9 @@ static inline bool np_hook_index_may_have(const np_hook_index *index, const char
     const uint64_t at = (uint64_t)(uintptr_t)address;
     const uint64_t lowest = (uint64_t)(uintptr_t)index->lowest;
     const uint64_t highest = (uint64_t)(uintptr_t)index->highest;
-    return at - lowest < highest - lowest && at - (uint64_t)(uintptr_t)index->gap_begin >= index->gap_bytes;
+    const uint32_t region = (uint32_t)(at >> 32) % NP_HOOK_REGIONS;
+    return at - lowest < highest - lowest && (index->regions[region / 64] >> region % 64 & 1) &&
+           at - (uint64_t)(uintptr_t)index->gap_begin >= index->gap_bytes;
 }
 
 /* The entry whose block has the byte, or NULL. Valid until the next change. */

@@ -19,6 +19,13 @@ typedef struct np_hook_kernel {
     bool is_pinned; /* what it is given never leaves: it passes addresses on by ways that cannot be seen */
 } np_hook_kernel;
 
+/* What a launch gives to its kernel: each parameter at an address of its own, or all in one buffer, as cuBLAS has them. */
+typedef struct np_hook_parameters {
+    void *const *each;  /* NULL: in a buffer, */
+    const void *packed; /* unless this is NULL, too: there are none */
+    size_t packed_bytes;
+} np_hook_parameters;
+
 typedef struct np_hook_kernels {
     const neap_memory *memory;
     np_hook_kernel *slots; /* open addressing, at most half full */

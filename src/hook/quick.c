@@ -50,7 +50,7 @@ static bool is_still_quick(const np_hook_device *device, const np_hook_call *cal
                               : memory->bytes_out == device->manager->stats.bytes_out;
 }
 
-static bool has_equal_hits(np_hook_device *device, const np_hook_memory *memory, void *const *parameters)
+static bool has_equal_hits(np_hook_device *device, const np_hook_memory *memory, const np_hook_parameters *parameters)
 {
     bool is_timed = device->facts.n_launches % NP_HOOK_TIMED_EVERY == 0;
     uint64_t begin_ns = is_timed ? np_clock_ns() : 0;
@@ -64,7 +64,7 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
     const neap_device *m = device->manager;
     const np_hook_recall *recall = &device->recall;
     const np_hook_memory *memory;
-    void *const *parameters;
+    np_hook_parameters parameters;
     if (m->state != NEAP_STATE_RUN || recall->plan != m->pattern || recall->n_settled != m->n_settled ||
         device->n_captures > 0 || m->pattern->timed.state == NP_TIMED_ON) {
         return false;
@@ -76,8 +76,8 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
         np_hook_is_early(device, call, data, memory->lane)) {
         return false;
     }
-    parameters = np_hook_pointer_at(data, call->to);
-    if (!parameters || !has_equal_hits(device, memory, parameters)) {
+    parameters = np_hook_parameters_of(call, data);
+    if (!has_equal_hits(device, memory, &parameters)) {
         return false;
     }
     device->facts.n_launches++;

@@ -48,25 +48,40 @@ np_hook_memory *np_hook_recall_find(const np_hook_recall *recall, size_t event, 
     return found && found->function == function && found->epoch == recall->epoch ? found : NULL;
 }
 
-bool np_hook_recall_is_equal(const np_hook_memory *memory, const np_hook_index *index, void *const *parameters)
+/* From the hit number `next` on: how many hits are passed after these words; UINT32_MAX: one of them is another. */
+static uint32_t compare(const np_hook_memory *memory, const np_hook_index *index, const char *words, size_t n_words,
+                        uint32_t next)
 {
-    const uint32_t n_hits = memory->n_hits;
-    uint32_t next = 0;
-    for (uint32_t i = 0; i < memory->n_parameters; i++) {
-        const char *at = parameters[i];
-        size_t n = memory->sizes[i] / sizeof(uint64_t);
-        for (size_t k = 0; k < n; k++) {
-            const char *word;
-            memcpy(&word, at + k * sizeof word, sizeof word);
-            if (np_hook_index_may_have(index, word)) {
-                if (next == n_hits || memory->hits[next] != (uint64_t)(uintptr_t)word) {
-                    return false;
-                }
-                next++;
-            }
+    for (size_t i = 0; i < n_words; i++) {
+        const char *word;
+        memcpy(&word, words + i * sizeof word, sizeof word);
+        if (!np_hook_index_may_have(index, word)) {
+            continue;
+        }
+        if (next < memory->n_hits && memory->hits[next] == (uint64_t)(uintptr_t)word) {
+            next++;
+        } else if (np_hook_index_search(index, word)) {
+            return UINT32_MAX;
         }
     }
-    return next == n_hits;
+    return next;
+}
+
+bool np_hook_recall_is_equal(const np_hook_memory *memory, const np_hook_index *index,
+                             const np_hook_parameters *parameters)
+{
+    uint32_t next = 0;
+    if ((parameters->each != NULL) != (memory->sizes != NULL)) {
+        return false;
+    }
+    if (!parameters->each) {
+        return parameters->packed_bytes / sizeof(uint64_t) == memory->n_words &&
+               compare(memory, index, parameters->packed, memory->n_words, 0) == memory->n_hits;
+    }
+    for (uint32_t i = 0; i < memory->n_parameters && next != UINT32_MAX; i++) {
+        next = compare(memory, index, parameters->each[i], memory->sizes[i] / sizeof(uint64_t), next);
+    }
+    return next == memory->n_hits;
 }
 
 /* The event's own copies; what it was is given up. */
@@ -99,17 +114,23 @@ static bool copy_all(const np_hook_recall *recall, np_hook_memory *event, const 
 }
 
 np_hook_memory *np_hook_recall_keep(np_hook_recall *recall, size_t event, const np_hook_kernel *kernel,
-                                    const uint64_t *hits, size_t n_hits, const neap_use *uses, size_t n_uses)
+                                    const np_hook_parameters *parameters, const uint64_t *hits, size_t n_hits,
+                                    const neap_use *uses, size_t n_uses)
 {
     np_hook_memory *made = event < recall->n_events ? &recall->events[event] : NULL;
-    if (!made || n_hits > UINT32_MAX || !copy_all(recall, made, hits, n_hits, uses, n_uses)) {
+    size_t packed_words = parameters->each ? 0 : parameters->packed_bytes / sizeof(uint64_t);
+    if (!made || n_hits >= UINT32_MAX || packed_words > UINT32_MAX || (parameters->each && !kernel->sizes) ||
+        !copy_all(recall, made, hits, n_hits, uses, n_uses)) {
         return NULL;
     }
     made->function = kernel->function;
     made->epoch = recall->epoch;
-    made->sizes = kernel->sizes;
-    made->n_parameters = kernel->n_parameters;
-    for (uint32_t i = 0; i < kernel->n_parameters; i++) {
+    made->n_words = (uint32_t)packed_words;
+    if (parameters->each) {
+        made->sizes = kernel->sizes;
+        made->n_parameters = kernel->n_parameters;
+    }
+    for (uint32_t i = 0; i < made->n_parameters; i++) {
         made->n_words += (uint32_t)(kernel->sizes[i] / sizeof(uint64_t));
     }
     return made;

@@ -1,10 +1,10 @@
 /* recall.h: launches that were seen before.
  *
  * On the plan the same launch comes at the same event of every lap, most often with the same addresses among its
- * parameters. What a launch uses follows from those words that could be addresses of blocks, its *hits*, and from the
- * blocks that live then; the other words are numbers, and may change. On the plan the same blocks live at the same event.
- * So every word is looked at, and the hits are compared with those of the last lap: where they are equal, nothing has to be
- * looked up. */
+ * parameters. What a launch uses follows from those words that are addresses in blocks, its *hits*; the other words are
+ * numbers, and may change. So every word is looked at, and the hits are compared with those of the last lap: where they are
+ * equal, nothing has to be looked up. A word that could be an address and is not the hit that comes next is looked up: old
+ * addresses, in which no block is now, are to be met by the dozen, others in every lap. */
 #ifndef NP_HOOK_RECALL_H
 #define NP_HOOK_RECALL_H
 
@@ -17,7 +17,7 @@ enum { NP_HOOK_NEAR = 7 };
 typedef struct np_hook_memory {
     const void *function; /* NULL: nothing is remembered */
     uint64_t epoch;
-    const uint32_t *sizes; /* the kernel's, of its parameters */
+    const uint32_t *sizes; /* the kernel's, of its parameters; NULL: they are in a buffer */
     const uint64_t *hits;  /* in their order: `near`, or host memory of their own */
     neap_use *uses;
     uint32_t n_words; /* of all parameters */
@@ -54,10 +54,12 @@ void np_hook_recall_follow(np_hook_recall *recall, const void *plan, size_t n_ev
 np_hook_memory *np_hook_recall_find(const np_hook_recall *recall, size_t event, const void *function);
 
 /* Are the hits of these parameters the same? */
-bool np_hook_recall_is_equal(const np_hook_memory *memory, const np_hook_index *index, void *const *parameters);
+bool np_hook_recall_is_equal(const np_hook_memory *memory, const np_hook_index *index,
+                             const np_hook_parameters *parameters);
 
 /* Remembers it, as far as there is host memory. NULL: it is not. */
 np_hook_memory *np_hook_recall_keep(np_hook_recall *recall, size_t event, const np_hook_kernel *kernel,
-                                    const uint64_t *hits, size_t n_hits, const neap_use *uses, size_t n_uses);
+                                    const np_hook_parameters *parameters, const uint64_t *hits, size_t n_hits,
+                                    const neap_use *uses, size_t n_uses);
 
 #endif

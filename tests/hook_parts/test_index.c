@@ -68,6 +68,37 @@ static void test_gap(void **state)
     np_hook_index_free(&index);
 }
 
+/* Blocks far apart: what is between them is told from them by its region. */
+static void test_regions(void **state)
+{
+    const uint64_t gib = (uint64_t)1 << 30;
+    const char *low = (const char *)(uintptr_t)(0x471100000000);
+    const char *high = (const char *)(uintptr_t)(0x7f5000000000);
+    np_hook_entry entries[] = {{.begin = low, .end = low + 9 * gib, .block = (neap_block *)(uintptr_t)16},
+                               {.begin = high, .end = high + 100, .block = (neap_block *)(uintptr_t)32}};
+    np_hook_index index;
+    np_hook_entry taken;
+    (void)state;
+    np_hook_index_init(&index, &np_memory_default);
+    ASSERT_OK(np_hook_index_add(&index, &entries[0]));
+    ASSERT_OK(np_hook_index_add(&index, &entries[1]));
+    ASSERT_TRUE(np_hook_index_is_valid(&index));
+    for (uint64_t at = 0; at < 9 * gib; at += gib / 2 + 1) { /* in each region of a long one */
+        ASSERT_TRUE(np_hook_index_find(&index, low + at) != NULL);
+    }
+    ASSERT_TRUE(np_hook_index_find(&index, low + 9 * gib - 1) != NULL);
+    ASSERT_TRUE(np_hook_index_find(&index, low + 9 * gib) == NULL);
+    ASSERT_FALSE(np_hook_index_may_have(&index, low + 12 * gib));
+    ASSERT_FALSE(np_hook_index_may_have(&index, (const char *)(uintptr_t)0x7f0000000001));
+    ASSERT_FALSE(np_hook_index_may_have(&index, (const char *)(uintptr_t)0x550011223344));
+    ASSERT_TRUE(np_hook_index_find(&index, high + 99) != NULL);
+    ASSERT_TRUE(np_hook_index_remove(&index, low, &taken));
+    ASSERT_TRUE(np_hook_index_is_valid(&index));
+    ASSERT_OK(np_hook_index_add(&index, &taken));
+    ASSERT_TRUE(np_hook_index_find(&index, low + 5 * gib) != NULL);
+    np_hook_index_free(&index);
+}
+
 /* ---- random ones ---- */
 
 typedef struct model {
@@ -209,8 +240,8 @@ static void test_is_valid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_edges),       cmocka_unit_test(test_gap),      cmocka_unit_test(test_random),
-        cmocka_unit_test(test_host_memory), cmocka_unit_test(test_is_valid),
+        cmocka_unit_test(test_edges),  cmocka_unit_test(test_gap),         cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_random), cmocka_unit_test(test_host_memory), cmocka_unit_test(test_is_valid),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

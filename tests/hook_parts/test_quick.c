@@ -188,6 +188,8 @@ static void give(scene *s, const told *t)
     uint64_t words[N_PARAMETERS - 1 + 4] = {word_of(s, t->blocks[0], 0), word_of(s, t->blocks[1], 100), t->number,
                                             word_of(s, t->blocks[2], 8), word_of(s, t->stale, 16)};
     void *parameters[N_PARAMETERS] = {&words[0], &words[1], &words[2]};
+    size_t bytes = sizeof words;
+    void *extra[] = {(void *)1, words, (void *)2, &bytes, NULL};
     bool per_thread;
     const np_hook_call *call = np_hook_call_find("cuLaunchKernel", &per_thread);
     char name[16];
@@ -195,7 +197,11 @@ static void give(scene *s, const told *t)
     np_cupti_data data = {.function_name = "cuLaunchKernel", .parameters = &arguments, .symbol_name = name};
     (void)snprintf(name, sizeof name, "kernel_%u", t->kernel);
     arguments.stream = (void *)(uintptr_t)(0x40 + t->stream);
-    arguments.parameters = parameters;
+    if (t->kernel % 3 == 2) { /* all in one buffer */
+        arguments.extra = extra;
+    } else {
+        arguments.parameters = parameters;
+    }
     n_waits = 0;
     if (!s->can_be_quick) {
         np_hook_recall_forget(&s->device.recall);

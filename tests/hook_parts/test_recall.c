@@ -36,7 +36,8 @@ static void test_same_launch(void **state)
     uint64_t a = word_of(10);
     uint32_t b = 5;
     uint64_t c[4] = {7, word_of(20), word_of(30), word_of(40)}; /* three whole words, and a part of one */
-    void *parameters[] = {&a, &b, c};
+    void *each[] = {&a, &b, c};
+    const np_hook_parameters parameters = {.each = each};
     const uint64_t hits[] = {word_of(10), word_of(20), word_of(30)};
     neap_use uses[] = {{block_of(1), NEAP_ACCESS_UNKNOWN}, {block_of(2), NEAP_ACCESS_READ}};
     const uint64_t others[] = {0, word_of(0), word_of(SPACE - 1), UINT64_MAX};
@@ -46,38 +47,116 @@ static void test_same_launch(void **state)
     (void)state;
     fill_index(&index);
     np_hook_recall_init(&recall, &np_memory_default);
-    ASSERT_TRUE(np_hook_recall_keep(&recall, 3, &kernel, hits, 3, uses, 2) == NULL); /* no plan: nothing is kept */
+    ASSERT_TRUE(np_hook_recall_keep(&recall, 3, &kernel, &parameters, hits, 3, uses, 2) ==
+                NULL); /* no plan: nothing is kept */
     np_hook_recall_follow(&recall, &plans[0], N_EVENTS);
     ASSERT_TRUE(np_hook_recall_find(&recall, 3, &sizes) == NULL);
-    ASSERT_TRUE(np_hook_recall_keep(&recall, 3, &kernel, hits, 3, uses, 2) != NULL);
+    ASSERT_TRUE(np_hook_recall_keep(&recall, 3, &kernel, &parameters, hits, 3, uses, 2) != NULL);
     found = np_hook_recall_find(&recall, 3, &sizes);
     ASSERT_TRUE(found != NULL);
     ASSERT_EQ(found->n_uses, 2);
     ASSERT_TRUE(found->uses[1].block == block_of(2) && found->uses[1].kind == NEAP_ACCESS_READ);
     ASSERT_EQ(found->n_words, 4);
     ASSERT_FALSE(found->is_quick);
-    ASSERT_TRUE(np_hook_recall_is_equal(found, &index, parameters));
+    ASSERT_TRUE(np_hook_recall_is_equal(found, &index, &parameters));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) { /* numbers may be others */
         c[0] = others[i];
-        ASSERT_TRUE(np_hook_recall_is_equal(found, &index, parameters));
+        ASSERT_TRUE(np_hook_recall_is_equal(found, &index, &parameters));
     }
     c[0] = word_of(1); /* one that could be an address may not, */
-    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, parameters));
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &parameters));
     c[0] = word_of(10); /* whatever it is, */
-    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, parameters));
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &parameters));
     c[0] = 7;
     for (int i = 0; i < 8; i++) { /* and every bit of an address counts */
         uint64_t *word = i % 2 ? &a : &c[2];
         *word ^= (uint64_t)1 << (7 * i);
-        ASSERT_FALSE(np_hook_recall_is_equal(found, &index, parameters));
+        ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &parameters));
         *word ^= (uint64_t)1 << (7 * i);
     }
     c[1] = word_of(30); /* so does their order */
     c[2] = word_of(20);
-    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, parameters));
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &parameters));
     c[1] = word_of(20);
     c[2] = word_of(SPACE - 1); /* the last is missing */
-    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, parameters));
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &parameters));
+    np_hook_recall_free(&recall);
+    np_hook_index_free(&index);
+}
+
+/* Parameters in a buffer: the same words, and as many. */
+static void test_packed_launch(void **state)
+{
+    uint32_t sizes[] = {8, 8};
+    np_hook_kernel kernel = {.function = &sizes, .sizes = sizes, .n_parameters = 2, .is_known = true};
+    uint64_t words[4] = {5, word_of(10), word_of(20), 6};
+    void *each[] = {&words[1], &words[2]};
+    np_hook_parameters packed = {.packed = words, .packed_bytes = sizeof words};
+    const np_hook_parameters apart = {.each = each};
+    const uint64_t hits[] = {word_of(10), word_of(20)};
+    neap_use use = {block_of(1), NEAP_ACCESS_UNKNOWN};
+    const np_hook_memory *found;
+    np_hook_index index;
+    np_hook_recall recall;
+    (void)state;
+    fill_index(&index);
+    np_hook_recall_init(&recall, &np_memory_default);
+    np_hook_recall_follow(&recall, &plans[0], N_EVENTS);
+    found = np_hook_recall_keep(&recall, 3, &kernel, &packed, hits, 2, &use, 1);
+    ASSERT_TRUE(found != NULL);
+    ASSERT_EQ(found->n_words, 4);
+    ASSERT_TRUE(np_hook_recall_is_equal(found, &index, &packed));
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &apart)); /* the same hits, given in another way */
+    words[3] = 7;
+    ASSERT_TRUE(np_hook_recall_is_equal(found, &index, &packed));
+    words[3] = word_of(30);
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &packed));
+    packed.packed_bytes = 3 * sizeof *words;
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &packed));
+    found = np_hook_recall_keep(&recall, 3, &kernel, &apart, hits, 2, &use, 1);
+    ASSERT_TRUE(found != NULL);
+    ASSERT_TRUE(np_hook_recall_is_equal(found, &index, &apart));
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &packed));
+    np_hook_recall_free(&recall);
+    np_hook_index_free(&index);
+}
+
+/* Words that could be addresses of blocks, with no block there: old ones, which may be others each time. */
+static void test_old_addresses(void **state)
+{
+    uint32_t sizes[] = {24};
+    np_hook_kernel kernel = {.function = &sizes, .sizes = sizes, .n_parameters = 1, .is_known = true};
+    np_hook_entry first = {.begin = space, .end = space + 100, .block = block_of(0)};
+    np_hook_entry last = {.begin = space + 900, .end = space + SPACE, .block = block_of(1)};
+    np_hook_entry between = {.begin = space + 300, .end = space + 400, .block = block_of(2)};
+    uint64_t words[3] = {word_of(50), word_of(300), word_of(950)};
+    void *each[] = {words};
+    const np_hook_parameters parameters = {.each = each};
+    const uint64_t hits[] = {word_of(50), word_of(950)};
+    neap_use use = {block_of(0), NEAP_ACCESS_UNKNOWN};
+    const np_hook_memory *found;
+    np_hook_index index;
+    np_hook_recall recall;
+    (void)state;
+    np_hook_index_init(&index, &np_memory_default);
+    ASSERT_OK(np_hook_index_add(&index, &first));
+    ASSERT_OK(np_hook_index_add(&index, &last));
+    np_hook_recall_init(&recall, &np_memory_default);
+    np_hook_recall_follow(&recall, &plans[0], N_EVENTS);
+    found = np_hook_recall_keep(&recall, 3, &kernel, &parameters, hits, 2, &use, 1);
+    ASSERT_TRUE(found && np_hook_index_may_have(&index, space + 300));
+    for (size_t at = 100; at < 900; at += 50) {
+        words[1] = word_of(at);
+        ASSERT_TRUE(np_hook_recall_is_equal(found, &index, &parameters));
+    }
+    words[1] = 0;
+    ASSERT_TRUE(np_hook_recall_is_equal(found, &index, &parameters));
+    words[1] = word_of(99);
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &parameters));
+    words[1] = word_of(350);
+    ASSERT_TRUE(np_hook_recall_is_equal(found, &index, &parameters));
+    ASSERT_OK(np_hook_index_add(&index, &between)); /* it is a block's now */
+    ASSERT_FALSE(np_hook_recall_is_equal(found, &index, &parameters));
     np_hook_recall_free(&recall);
     np_hook_index_free(&index);
 }
@@ -87,22 +166,24 @@ static void test_forgetting(void **state)
     uint32_t sizes[] = {8};
     np_hook_kernel kernel = {.function = &sizes, .sizes = sizes, .n_parameters = 1, .is_known = true};
     const uint64_t hit = word_of(10);
+    void *each[] = {NULL};
+    const np_hook_parameters parameters = {.each = each};
     neap_use use = {block_of(1), NEAP_ACCESS_UNKNOWN};
     np_hook_recall recall;
     (void)state;
     np_hook_recall_init(&recall, &np_memory_default);
     np_hook_recall_follow(&recall, &plans[0], N_EVENTS);
-    ASSERT_TRUE(np_hook_recall_keep(&recall, 3, &kernel, &hit, 1, &use, 1) != NULL);
+    ASSERT_TRUE(np_hook_recall_keep(&recall, 3, &kernel, &parameters, &hit, 1, &use, 1) != NULL);
     ASSERT_TRUE(np_hook_recall_find(&recall, 3, &sizes) != NULL);
     ASSERT_TRUE(np_hook_recall_find(&recall, 3, &plans) == NULL); /* another kernel */
     ASSERT_TRUE(np_hook_recall_find(&recall, 4, &sizes) == NULL);
     ASSERT_TRUE(np_hook_recall_find(&recall, N_EVENTS, &sizes) == NULL); /* no such event */
-    ASSERT_TRUE(np_hook_recall_keep(&recall, N_EVENTS, &kernel, &hit, 1, &use, 1) == NULL);
+    ASSERT_TRUE(np_hook_recall_keep(&recall, N_EVENTS, &kernel, &parameters, &hit, 1, &use, 1) == NULL);
     np_hook_recall_follow(&recall, &plans[0], N_EVENTS); /* the same */
     ASSERT_TRUE(np_hook_recall_find(&recall, 3, &sizes) != NULL);
     np_hook_recall_forget(&recall);
     ASSERT_TRUE(np_hook_recall_find(&recall, 3, &sizes) == NULL);
-    ASSERT_TRUE(np_hook_recall_keep(&recall, 3, &kernel, &hit, 1, &use, 1) != NULL);
+    ASSERT_TRUE(np_hook_recall_keep(&recall, 3, &kernel, &parameters, &hit, 1, &use, 1) != NULL);
     np_hook_recall_follow(&recall, &plans[1], N_EVENTS); /* another plan */
     ASSERT_TRUE(np_hook_recall_find(&recall, 3, &sizes) == NULL);
     np_hook_recall_follow(&recall, &plans[0], N_EVENTS);
@@ -136,7 +217,8 @@ static void test_random(void **state)
         uint64_t words[MOST];
         uint64_t hits[MOST];
         size_t n = 0;
-        void *parameters[] = {words};
+        void *each[] = {words};
+        const np_hook_parameters parameters = {.each = each};
         np_hook_memory *found;
         bool is_equal;
         for (size_t k = 0; k < MOST; k++) { /* all numbers, all addresses, or both */
@@ -150,13 +232,13 @@ static void test_random(void **state)
         found = np_hook_recall_find(&recall, event, &sizes);
         ASSERT_EQ(found != NULL, is_kept[event]);
         is_equal = found && n == n_kept[event] && memcmp(hits, kept[event], n * sizeof *hits) == 0;
-        ASSERT_TRUE(!found || np_hook_recall_is_equal(found, &index, parameters) == is_equal);
+        ASSERT_TRUE(!found || np_hook_recall_is_equal(found, &index, &parameters) == is_equal);
         ASSERT_TRUE(!found || (found->n_uses == 1 && found->uses[0].block == block_of(numbers[event])));
         n_equal += is_equal;
         if (!is_equal) {
             neap_use use = {block_of(numbers[event] = np_rng_below(&rng, 100)), NEAP_ACCESS_UNKNOWN};
-            found = np_hook_recall_keep(&recall, event, &kernel, hits, n, &use, 1);
-            ASSERT_TRUE(found && np_hook_recall_is_equal(found, &index, parameters));
+            found = np_hook_recall_keep(&recall, event, &kernel, &parameters, hits, n, &use, 1);
+            ASSERT_TRUE(found && np_hook_recall_is_equal(found, &index, &parameters));
             memcpy(kept[event], hits, sizeof hits);
             n_kept[event] = n;
             is_kept[event] = true;
@@ -182,6 +264,8 @@ static void test_host_memory(void **state)
     for (size_t n = 1; goes_on; n++) {
         uint32_t sizes[] = {8 * MOST};
         uint64_t hits[MOST] = {7};
+        void *each[] = {hits};
+        const np_hook_parameters parameters = {.each = each};
         np_hook_kernel kernel = {.function = &sizes, .sizes = sizes, .n_parameters = 1, .is_known = true};
         neap_use use = {block_of(1), NEAP_ACCESS_READ};
         np_hook_recall recall;
@@ -192,7 +276,7 @@ static void test_host_memory(void **state)
         np_hook_recall_follow(&recall, &plans[0], 3);
         for (size_t event = 0; event < 3; event++) {
             ASSERT_TRUE(np_hook_recall_find(&recall, event, &sizes) == NULL);
-            (void)np_hook_recall_keep(&recall, event, &kernel, hits, event == 1 ? MOST : 1, &use, 1);
+            (void)np_hook_recall_keep(&recall, event, &kernel, &parameters, hits, event == 1 ? MOST : 1, &use, 1);
         }
         for (size_t event = 0; event < 3; event++) {
             const np_hook_memory *found = np_hook_recall_find(&recall, event, &sizes);
@@ -208,10 +292,8 @@ static void test_host_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_launch),
-        cmocka_unit_test(test_forgetting),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_same_launch), cmocka_unit_test(test_packed_launch), cmocka_unit_test(test_old_addresses),
+        cmocka_unit_test(test_forgetting),  cmocka_unit_test(test_random),        cmocka_unit_test(test_host_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
