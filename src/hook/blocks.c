@@ -177,11 +177,14 @@ int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
         return result;
     }
     (void)pthread_mutex_lock(&device->manager->lock);
+    np_hook_rest_before(device, stream);
     status = take(device, bytes, stream, address);
     if (status == NEAP_OK) {
         note_high(device);
     }
+    np_hook_rest_after(device);
     (void)pthread_mutex_unlock(&device->manager->lock);
+    np_hook_rest_settle(device);
     np_hook_scrub_where_it_matters();
     np_hook_is_inside = was_inside;
     if (status != NEAP_OK && status != NEAP_DEVICE_FULL) {
@@ -208,6 +211,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     np_stream lane = 0;
     device->n_frees++;
     if (np_side_has(device->manager, address)) {
+        np_hook_rest_before(device, stream);
         if (!np_hook_capture_free_small(device, address) && side_stream(device, stream, &lane) == NEAP_OK) {
             (void)np_side_free(device->manager, address, lane);
         }
@@ -216,6 +220,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     if (!np_hook_index_remove(&device->index, address, &entry)) {
         return false;
     }
+    np_hook_rest_before(device, stream);
     baseline_give(device, &entry);
     if (!entry.block->pattern || device->manager->state != NEAP_STATE_RUN) {
         np_hook_recall_forget(&device->recall);
@@ -240,7 +245,9 @@ bool np_hook_free(void *address, void *stream)
         if (device) {
             (void)pthread_mutex_lock(&device->manager->lock);
             is_found = free_on(device, address, stream);
+            np_hook_rest_after(device);
             (void)pthread_mutex_unlock(&device->manager->lock);
+            np_hook_rest_settle(device);
         }
     }
     is_found = is_found || np_hook_pool_free(address, stream);

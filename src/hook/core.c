@@ -1,6 +1,7 @@
 /* core.c: the process and its devices as the hook knows them; stepping aside. */
 #include "hook/core.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -217,9 +218,38 @@ static np_hook_device *open_device(int ordinal, const char **why)
     np_hook_index_init(&device->index, &np_memory_default);
     np_hook_kernels_init(&device->kernels, &np_memory_default);
     np_hook_recall_init(&device->recall, &np_memory_default);
+    np_hook_rest_init(&device->rest);
     np_caching_init(&device->caching, false, &np_memory_default);
     device->has_baseline = true;
     return device;
+}
+
+/* Work is looked at, or not, on all devices alike. */
+static void wake_others(void)
+{
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
+        np_hook_device *other = np_the_hook.devices[i];
+        if (other) {
+            (void)pthread_mutex_lock(&other->manager->lock);
+            np_the_hook.has_many_devices = true;
+            np_hook_rest_end(other, "another device");
+            (void)pthread_mutex_unlock(&other->manager->lock);
+        }
+    }
+}
+
+bool np_hook_is_pytorch(void)
+{
+    static atomic_bool is_there;
+    void *library;
+    if (!atomic_load(&is_there)) {
+        library = dlopen("libc10_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
+        if (library) {
+            atomic_store(&is_there, true);
+            (void)dlclose(library);
+        }
+    }
+    return atomic_load(&is_there);
 }
 
 static bool has_one_device(void)
@@ -250,6 +280,7 @@ np_hook_device *np_hook_device_get(int ordinal)
         np_hook_subscribe();
     }
     if (!np_the_hook.devices[ordinal] && !np_the_hook.aside) {
+        wake_others();
         np_the_hook.devices[ordinal] = open_device(ordinal, &why);
     }
     if (!has_begun) {

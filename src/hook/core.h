@@ -6,6 +6,7 @@
  *   sight.c     one call seen, before and after it
  *   gather.c    from a call's arguments to the blocks it uses
  *   quick.c     a launch that is just what the plan expects
+ *   rest.c      looking away where no launch matters
  *   graphs.c    captures and graphs, and the blocks they name
  *   core.c      the process and its devices, stepping aside
  *   blocks.c    malloc and free
@@ -49,6 +50,16 @@ typedef struct np_hook_kept {
     uint32_t graph; /* of the latest that can name it: a number */
 } np_hook_kept;
 
+/* Whether the program's work is looked at: see rest.c. */
+typedef struct np_hook_rest {
+    void *stream;        /* that mallocs and frees have named, one and all, */
+    uint64_t since;      /* since that iteration */
+    uint64_t n_looked;   /* iterations, when it was last thought of */
+    bool has_ended;      /* just now */
+    bool is_refused;     /* CUPTI does not let work go untold */
+    bool has_lost_sight; /* work could not be made to be seen again */
+} np_hook_rest;
+
 typedef struct np_hook_device {
     int ordinal;
     neap_device *manager;
@@ -58,6 +69,7 @@ typedef struct np_hook_device {
     np_hook_index index;
     np_hook_kernels kernels;
     np_hook_recall recall;
+    np_hook_rest rest;
     void *streams[NP_MAX_STREAMS]; /* CUstream, NULL: none; the legacy stream is NP_HOOK_LEGACY */
     uint32_t last_lane;            /* of the last work */
 
@@ -100,6 +112,8 @@ typedef struct np_hook {
     np_cupti cupti;
     void *subscriber;
     bool is_seeing;                               /* CUPTI is subscribed */
+    bool has_many_devices;                        /* are used, or are about to be */
+    bool has_thread_streams;                      /* memory was asked for on streams that are a thread's own */
     const char *aside;                            /* NULL, or why neap does nothing but serve memory plainly */
     np_hook_device *devices[NP_HOOK_MAX_DEVICES]; /* by ordinal; never removed */
     uint64_t n_orphans;                           /* calls of contexts of which nothing was asked */
@@ -121,6 +135,8 @@ bool np_hook_is_over(void); /* the process ends, or is a forked child */
 /* The device of that ordinal, opened at the first call. NULL: neap has stepped aside. */
 np_hook_device *np_hook_device_get(int ordinal);
 np_hook_device *np_hook_device_of_context(const void *context); /* NULL: none */
+
+bool np_hook_is_pytorch(void); /* is its allocator in the process? */
 
 /* The ordinal of the one device there is, once it was opened; -1: there are several, or it was not. */
 int np_hook_only_device(void);
@@ -144,6 +160,8 @@ uint64_t np_hook_used(np_hook_device *device);
 
 /* ---- inject.c ---- */
 void np_hook_subscribe(void); /* where it was not yet */
+/* Are launches and copies to be told of? False: not all of them could be made to be, or not to be. */
+bool np_hook_watch_work(bool is_watched);
 
 /* ---- calls.c ---- */
 typedef enum np_hook_call_kind {
@@ -219,6 +237,16 @@ bool np_hook_is_early(const np_hook_device *device, const np_hook_call *call, co
 void *np_hook_stream_of(const np_hook_call *call, const np_cupti_data *data); /* the legacy one where it names none */
 void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data);
 void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data);
+
+/* ---- rest.c: all under the lock, but for the last ---- */
+void np_hook_rest_init(np_hook_rest *rest);
+/* Around each malloc and free of the program. */
+void np_hook_rest_before(np_hook_device *device, void *stream);
+void np_hook_rest_after(np_hook_device *device);
+/* Before a call: is it passed over? Where it matters, looking away ends here. */
+bool np_hook_rest_passes(np_hook_device *device, const np_hook_call *call);
+void np_hook_rest_end(np_hook_device *device, const char *why); /* by leaving the plan */
+void np_hook_rest_settle(np_hook_device *device);               /* without the lock: steps aside where it must */
 
 /* ---- quick.c: all under the lock ---- */
 

@@ -22,8 +22,12 @@ static void see(np_hook_device *device, const watched *w, const np_cupti_data *d
     np_hook_is_inside = true;
     if (data->site == NP_CUPTI_ENTER) {
         (void)pthread_mutex_lock(&device->manager->lock);
-        np_hook_held = device;
-        np_hook_see_before(device, w->call, w->per_thread, data);
+        if (np_hook_rest_passes(device, w->call)) {
+            (void)pthread_mutex_unlock(&device->manager->lock);
+        } else {
+            np_hook_held = device;
+            np_hook_see_before(device, w->call, w->per_thread, data);
+        }
     } else if (np_hook_held == device) {
         np_hook_see_after(device, w->call, data);
         np_hook_held = NULL;
@@ -89,6 +93,24 @@ static int enable_all(np_cupti *cupti)
         }
     }
     return result;
+}
+
+/* Those that come by the thousand. */
+static bool is_work(const np_hook_call *call)
+{
+    return call && (call->kind == NP_CALL_LAUNCH || call->kind == NP_CALL_LAUNCH_EX || call->kind == NP_CALL_COPY);
+}
+
+bool np_hook_watch_work(bool is_watched)
+{
+    int result = 0;
+    for (uint32_t id = 1; id < MAX_CALLS; id++) {
+        if (is_work(watched_calls[id].call)) {
+            int one = np_the_hook.cupti.enable(is_watched ? 1u : 0u, np_the_hook.subscriber, NP_CUPTI_DRIVER, id);
+            result = result == 0 ? one : result;
+        }
+    }
+    return result == 0;
 }
 
 static void subscribe(void)

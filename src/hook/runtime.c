@@ -140,6 +140,7 @@ int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream);
 int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
 {
     if (is_serving() && !is_passed_on(stream)) {
+        np_the_hook.has_thread_streams = true;
         return serve_malloc(address, bytes, stream);
     }
     REAL("cudaMallocAsync_ptsz", malloc_async_function)

@@ -49,6 +49,15 @@ void np_follow_note_laps(neap_device *m)
 }
 
 /* The host is at most half of the laps ahead whose times are kept. */
+static void hold_host(neap_device *m)
+{
+    np_pattern *pattern = m->pattern;
+    if (pattern->program.n_execs > 0 && pattern->n_laps >= NP_LAPS / 2) {
+        uint64_t lap = pattern->n_laps - NP_LAPS / 2;
+        (void)m->device->api->sync(m->device, pattern->exec_streams[0], pattern->lap_marks[lap % NP_LAPS]);
+    }
+}
+
 static void end_lap(neap_device *m)
 {
     np_pattern *pattern = m->pattern;
@@ -59,11 +68,13 @@ static void end_lap(neap_device *m)
     pattern->n_laps++;
     np_history_add(&m->history, pattern->hash);
     pattern->n_refused = 0;
-    if (pattern->program.n_execs > 0 && pattern->n_laps >= NP_LAPS / 2) {
-        uint64_t lap = pattern->n_laps - NP_LAPS / 2;
-        (void)m->device->api->sync(m->device, pattern->exec_streams[0], pattern->lap_marks[lap % NP_LAPS]);
+    if (m->rest.is_on) { /* the lap's first exec was not seen: when it began is not known */
+        pattern->n_noted = pattern->n_laps;
+        pattern->last_lap_start_ns = 0;
+    } else {
+        hold_host(m);
+        np_follow_note_laps(m);
     }
-    np_follow_note_laps(m);
     np_timed_end_lap(&pattern->timed, m->device, &pattern->lap_times[(pattern->n_laps - 1) % NP_LAPS]);
     np_take_lesson(m);
     if (m->is_beneath) {
@@ -78,9 +89,17 @@ static void end_lap(neap_device *m)
 /* The event to compare with, a new lap begun where the last has ended; NULL: the device is off the plan now. */
 static const np_program_event *next_event(neap_device *m, neap_event_kind kind, uint64_t key)
 {
+    if (m->rest.is_on) {
+        np_rest_pass(m);
+    }
     if (m->cursor == m->pattern->program.events.n) {
         end_lap(m);
-        np_enter_next_lap(m, kind, key);
+        if (m->rest.is_on) { /* how it begins was not seen */
+            m->cursor = 0;
+            np_rest_pass(m);
+        } else {
+            np_enter_next_lap(m, kind, key);
+        }
         if (m->state != NEAP_STATE_RUN) {
             return NULL;
         }
@@ -185,7 +204,7 @@ neap_status np_follow_free(neap_device *m, neap_block *block, bool *served)
         np_loose_free(m, block);
     } else {
         np_actor *actor = &m->pattern->actors[event->subject];
-        if (actor->now[actor->next_free] != block) {
+        if (actor->now[actor->next_free] != block || (m->rest.is_on && !block->pattern)) {
             np_leave(m, NEAP_DEPARTURE_FREE, NULL);
             return NEAP_OK;
         }

@@ -52,6 +52,7 @@ static void list_blocks(neap_device *m, np_pattern *pattern)
 void np_settle(neap_device *m)
 {
     np_pattern *pattern = m->pattern;
+    np_rest_end(m);
     (void)np_drain(m); /* where the device has failed, there is no work left to wait for */
     np_follow_note_laps(m);
     np_timed_break(&pattern->timed);

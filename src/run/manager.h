@@ -23,6 +23,7 @@
 #include "run/pattern.h"
 #include "run/record.h"
 #include "run/refine.h"
+#include "run/rest.h"
 #include "run/side.h"
 #include "run/small.h"
 #include "run/visit.h"
@@ -84,6 +85,7 @@ struct neap_device {
     np_array(uint64_t) doubted;    /* numbers of blocks in the recording that must not be swapped */
     np_side side;
     np_visit visit;
+    np_rest rest;
     uint64_t first_plan_ns;     /* when the first plan was entered, by np_clock_ns; 0: none was */
     uint64_t first_plan_events; /* events before that */
     uint64_t first_swap_ns;     /* the same for one with swaps */

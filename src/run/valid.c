@@ -291,6 +291,9 @@ static const char *walk_followed(const neap_device *m)
     if (!pattern || m->cursor > pattern->program.events.n) {
         return "a plan is followed that is not there";
     }
+    if (m->rest.is_on && (pattern->program.swaps.n > 0 || pattern->program.ops.n > 0)) {
+        return "nobody looks, though the plan has copies or waits";
+    }
     for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
         const np_program_life *life = &pattern->program.lives.items[i];
         for (uint32_t j = 0; j < life->n_places; j++) {
@@ -325,6 +328,9 @@ static const char *walk_patterns(const neap_device *m)
         if (is_running(m) && pattern != m->pattern && pattern->n_live > 0) {
             return "blocks of a plan are live that is not followed";
         }
+    }
+    if (m->rest.is_on && !is_running(m)) {
+        return "nobody looks, though no plan is followed";
     }
     return !is_known ? "the pattern is not one of the patterns" : is_running(m) ? walk_followed(m) : NULL;
 }

@@ -118,6 +118,21 @@ visited() { # visited OPTION...
     touch wrong
 }
 
+# Without a limit nobody looks at the work of a program that is PyTorch, once it has been on its plan for a while. Its bytes
+# are right (that is compared), whatever it does then. Where the plan came too late, once more.
+rested() { # rested OPTION...
+    local tries=0
+    alone 1 --torch "$@" || return
+    while [ $tries -lt 5 ]; do
+        tries=$((tries + 1))
+        on=(NEAP_HOOK=run NEAP_REPORT=report NEAP_REPORT_JSON=1)
+        hooked 1 "" --torch "$@"
+        grep -q '"n_rests": [1-9]' report && return
+    done
+    echo "work was looked at all the time: trainer --torch $*"
+    touch wrong
+}
+
 # The N-th copy to the host fails: nothing is wrong but that. The program asks again for memory; where it cannot go on
 # with the right bytes, neap says so and ends it; or the copy was the program's own.
 failing() { # failing N OPTION...
@@ -139,9 +154,9 @@ failing() { # failing N OPTION...
 # Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
 usual='- 4194304'
 few='60%'
-long=16 late=12
+long=16 late=12 rests=30
 [ -n "$runtime" ] && usual=4194304 few=4194304 # slow, and without it all was compared already
-[ -n "${NEAP_SOAK:-}" ] && long=40 late=30
+[ -n "${NEAP_SOAK:-}" ] && long=40 late=30 rests=60
 
 all_cases() {
     each "$usual 60% 90% 1000000" --iterations=$long
@@ -171,6 +186,12 @@ all_cases() {
     for n in 3 40 300; do
         begin failing $n --iterations=12
     done
+    begin rested --iterations=$rests
+    begin rested --iterations=$rests --evaluate=$((rests - 6)) --clip --checkpoint=$((rests - 5)) --copies
+    begin rested --iterations=$rests --extra=700 --unknown=$((rests - 5)) --reload=9 --buffer --info
+    begin rested --iterations=$rests --stale=20 --table --grouped --ask=$((rests - 4))
+    begin rested --iterations=$rests --fork=$((rests - 6)) --spawn=$((rests - 4)) --ipc
+    begin rested --iterations=$rests --teardown=$((rests - 4))
     each "$usual" --iterations=$long --unknown=9
     each "$few" --iterations=$long --future=11
     each "$usual" --iterations=$long --extra=60
@@ -198,6 +219,7 @@ threaded_cases() {
     each 4194304 --iterations=$long --graph --unknown=9 --extra=60 --oom=13 --ask=5
     each 4194304 --iterations=$long --plain --programmatic
     each 4194304 --iterations=$long --threads
+    begin rested --iterations=$rests --evaluate=$((rests - 6)) --clip --fork=$((rests - 4))
 }
 
 if [ "$runtime" = libtsan.so ] && [ -z "${NEAP_SOAK:-}" ]; then
@@ -249,14 +271,18 @@ soak() { # soak SEED
     [ "$has_graph" -gt 0 ] && [ "$has_graph" -lt 3 ] && [ $((RANDOM % 3)) -eq 0 ] && options+=(--byhand)
     [ "$has_graph" -eq 2 ] && [ $((RANDOM % 2)) -eq 0 ] && options+=(--reuse)
     [ "$has_graph" -eq 3 ] && [ $((RANDOM % 4)) -eq 0 ] && options+=(--plain)
+    [ $(($1 % 5)) -eq 0 ] && options+=(--torch) # by the seed, so that those of old are what they were
     for option in --evaluate=$((RANDOM % 6 + 2)) --alternate --grow --side --clip --checkpoint=4 --stale=9 --table \
         --grouped --grouped=2 --fork=7 --spawn=9 --unknown=$((RANDOM % 5 + 2)) --future=6 --extra=$((RANDOM % 60 + 2)) \
         --oom=4 --ask=6 --programmatic --reload=2 --copies --buffer --info --cooperative --threads; do
-        [ $((RANDOM % 7)) -eq 0 ] && options+=("$option")
+        if [ $((RANDOM % 7)) -eq 0 ] && ! { [ "$option" = --programmatic ] && [ $(($1 % 5)) -eq 0 ]; }; then
+            options+=("$option")
+        fi
     done
     limit=$((RANDOM % 70 + 30))%
     [ $((RANDOM % 2)) -eq 0 ] && limit=$((RANDOM * 250 + 500000))
     [ $((RANDOM % 8)) -eq 0 ] && limit=
+    [ $(($1 % 5)) -eq 0 ] && limit= && options+=(--iterations=$((RANDOM % 60 + 20)))
     export STANDIN_DELAY_US=$((RANDOM % 3 * 100))
     alone "$1" "${options[@]}" && hooked "$1" "$limit" "${options[@]}"
 }

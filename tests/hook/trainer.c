@@ -235,6 +235,9 @@ int main(int n, char **texts)
     network *net;
     int n_devices = 0;
     read_options(n, texts);
+    if (option.torch && !dlopen("libc10_cuda.so", RTLD_NOW)) {
+        fail("torch", dlerror());
+    }
     kernels_register();
     CHECK(cudaGetDeviceCount(&n_devices));
     CHECK(cudaSetDevice(0));

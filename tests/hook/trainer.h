@@ -51,6 +51,7 @@
     X(teardown, 0, "in this iteration, CUPTI is torn down by somebody else")                    \
     X(profiler, 0, "in this iteration, somebody else wants to subscribe to CUPTI")              \
     X(cooperative, 0, "cooperative launches")                                                   \
+    X(torch, 0, "a library of PyTorch's is loaded, and nothing asked of it")                    \
     X(threads, 0, "a second thread trains a network of its own, on a stream of its own")
 /* clang-format on */
 
