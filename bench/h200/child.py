@@ -143,6 +143,14 @@ class Child:
             raise self.failure("it ended") from None
         return self.answer(timeout_s)
 
+    def bind(self, cores):
+        """All of its threads, and those that they start, run on these cores from here on."""
+        for thread in os.listdir(f"/proc/{self.process.pid}/task"):
+            try:
+                os.sched_setaffinity(int(thread), cores)
+            except OSError:  # it has ended meanwhile
+                pass
+
     def setup(self, settle_s, pace_s=0.0, together=1):
         return self.ask(
             "setup", settle_s + 180, settle_s=settle_s, swaps=self.swaps, pace_s=pace_s, together=together

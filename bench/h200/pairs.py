@@ -1,7 +1,9 @@
 """pairs.py: times of several children in turn, and how sure their ratios are.
 
 All children are resident; a round is one block of steps of each, one after another, so that a pair is two times taken
-within a second. Ratios are medians over the rounds, with the 95 % interval of a bootstrap over them.
+within a second. In a round all of them run on the same few cores, in the next round on others: some cores of a shared machine
+are half as fast again as others, and a child would stay on its own. Ratios are medians over the rounds, with the 95 %
+interval of a bootstrap over them.
 
     pairs.py --model NAME [--pairs 20] [--neap build/neap] [--limit 70%] [...]    plain against neap, on its own
 """
@@ -9,6 +11,7 @@ within a second. Ratios are medians over the rounds, with the 95 % interval of a
 import argparse
 import json
 import math
+import os
 import random
 import statistics
 import sys
@@ -17,6 +20,16 @@ from child import Bench, Child, Failed
 
 RESAMPLES = 2000
 STEPS_MIN = 4  # of a block: at the end of each the device comes to rest, and copies that would go on beside the next step end
+
+
+CORES = 2  # of a round: a thread for the forward pass and one for the backward pass take turns
+
+
+def core_groups():
+    """[{core, ...}, ...]: by round, in turns. Empty where there are too few to choose from."""
+    cores = sorted(os.sched_getaffinity(0))
+    groups = [set(cores[i : i + CORES]) for i in range(0, len(cores) - CORES + 1, CORES)]
+    return groups if len(groups) > 1 else []
 
 
 def block_steps(child, block_s):
@@ -29,8 +42,11 @@ def measure(children, pairs, block_s, say=lambda line: None):
     """Milliseconds a step, {name: [one a round]}. A child that fails drops out; failures are {name: why}."""
     failures, steps, times = {}, {}, {child.name: [] for child in children}
     left = list(children)
+    groups = core_groups()
     for n in range(-1, pairs):
         for child in list(left):
+            if groups:
+                child.bind(groups[n % len(groups)])
             try:
                 if n < 0:
                     steps[child.name] = block_steps(child, block_s)
