@@ -7,6 +7,7 @@ import sys
 import time
 import traceback
 
+import slice_ranks
 import slice_starts
 import slice_times
 import slice_values
@@ -20,6 +21,7 @@ OTHERS = {
     "fit": slice_starts.fit,
     "departures": slice_values.departures,
     "startup": slice_starts.startup,
+    "ranks": slice_ranks.ranks,
 }
 
 

@@ -2,6 +2,8 @@
 
     train.py --model NAME [--steps N] [--departure NAME] ...   trains, prints one JSON document
     train.py --model NAME --serve ...                           does what it is told, a JSON line each on stdin
+    torchrun ... train.py --model NAME --ranks FOLDER ...       one of several that train together (gloo); the document is
+                                                                FOLDER/RANK.json
 
 It imports nothing of neap: the same program runs with and without it. Commands of --serve (child.py gives them):
 
@@ -16,6 +18,7 @@ import argparse
 import hashlib
 import json
 import os
+import pathlib
 import resource
 import sys
 import time
@@ -36,6 +39,8 @@ class Trainer:
     def __init__(self, args):
         self.args = args
         self.step = 0
+        self.rank = int(os.environ["RANK"]) if args.ranks else 0
+        self.together = None  # the module of all ranks
         self.extra = []
         self.marks = {}
         self.work = zoo.build(args.model, args.batch, args.tiny)
@@ -46,11 +51,14 @@ class Trainer:
 
     def open(self):
         """The first use of the device."""
-        torch.manual_seed(2)
+        torch.manual_seed(2 + self.rank)
         if self.args.cap:
             total = torch.cuda.get_device_properties(0).total_memory
             torch.cuda.set_per_process_memory_fraction(self.args.cap / total)
         self.work.to(self.args.device)
+        if self.args.ranks:
+            torch.distributed.init_process_group("gloo")
+            self.together = torch.nn.parallel.DistributedDataParallel(self.work.module)
         self.optimizer = torch.optim.SGD(self.work.module.parameters(), lr=self.args.lr, momentum=0.9)
         # Filled in place: a loss that was kept would be a block that was never freed.
         self.losses = torch.zeros(LOSSES_MAX, device=self.args.device)
@@ -61,7 +69,7 @@ class Trainer:
     # ---- parts of a step, for departures
 
     def forward(self, batch=None, module=None):
-        return self.work.loss(batch, module)
+        return self.work.loss(batch, self.together if module is None else module)
 
     def update(self, loss):
         loss.backward()
@@ -216,7 +224,12 @@ def train(trainer, replies):
         trainer.sync()
         times.append((time.perf_counter() - begin) * 1e3)
         trainer.mark(neap_stats.read())
-    replies.write(json.dumps({"step_ms": times[trainer.args.warmup :], **trainer.report()}) + "\n")
+    document = json.dumps({"step_ms": times[trainer.args.warmup :], **trainer.report()}) + "\n"
+    if trainer.args.ranks:
+        (pathlib.Path(trainer.args.ranks) / f"{trainer.rank}.json").write_text(document)
+        torch.distributed.destroy_process_group()
+    else:
+        replies.write(document)
 
 
 def parse():
@@ -229,6 +242,7 @@ def parse():
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--save-on-cpu", action="store_true", help="what backward needs waits in pinned host memory")
     parser.add_argument("--departure", choices=DEPARTURES)
+    parser.add_argument("--ranks", metavar="FOLDER", help="of several that torchrun has started, on one device")
     parser.add_argument("--cap", type=int, default=0, metavar="BYTES", help="PyTorch's allocator may hold no more")
     parser.add_argument("--deterministic", action="store_true", help="where PyTorch can")
     parser.add_argument(
