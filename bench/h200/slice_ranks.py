@@ -16,7 +16,7 @@ from results import Setting
 MODEL = "resnet50"
 N_RANKS = 2
 N_PLAIN = 2
-STEPS = 250  # a plan with swaps is there after half of them
+STEPS, TINY_STEPS = 250, 3  # a plan with swaps is there after half of them
 LIMITS = ("none", "70%")
 
 
@@ -27,7 +27,8 @@ def train(ctx, name, model, neap=None):
     folder.mkdir(parents=True)
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={N_RANKS}"]
     words += [str(HERE / "train.py"), "--model", model, "--device", ctx.bench.device, "--deterministic", "--fresh"]
-    words += ["--ranks", str(folder), "--steps", str(STEPS), *(["--tiny"] if ctx.bench.tiny else [])]
+    words += ["--ranks", str(folder), "--steps", str(TINY_STEPS if ctx.bench.tiny else STEPS)]
+    words += ["--tiny"] if ctx.bench.tiny else []
     try:
         ctx.bench.call(f"{model}-ranks-{name}", words if neap is None else [ctx.bench.neap, *neap, "--", *words], 240)
         reports = [json.loads((folder / f"{rank}.json").read_text()) for rank in range(N_RANKS)]
