@@ -20,6 +20,7 @@
 #ifndef NP_HOOK_CORE_H
 #define NP_HOOK_CORE_H
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "hook/cupti.h"
@@ -112,8 +113,8 @@ typedef struct np_hook {
     np_cupti cupti;
     void *subscriber;
     bool is_seeing;                               /* CUPTI is subscribed */
-    bool has_many_devices;                        /* are used, or are about to be */
-    bool has_thread_streams;                      /* memory was asked for on streams that are a thread's own */
+    atomic_bool has_many_devices;                 /* are used, or are about to be */
+    atomic_bool has_thread_streams;               /* memory was asked for on streams that are a thread's own */
     const char *aside;                            /* NULL, or why neap does nothing but serve memory plainly */
     np_hook_device *devices[NP_HOOK_MAX_DEVICES]; /* by ordinal; never removed */
     uint64_t n_orphans;                           /* calls of contexts of which nothing was asked */

@@ -409,7 +409,7 @@ static void never_rests(void)
 
 static void test_not_begun(void **state)
 {
-    bool *const flags[] = {&np_the_hook.has_thread_streams, &np_the_hook.has_many_devices};
+    atomic_bool *const flags[] = {&np_the_hook.has_thread_streams, &np_the_hook.has_many_devices};
     (void)state;
     for (int i = 0; i < 7; i++) {
         np_hook_settings *settings = &np_the_hook.settings;
