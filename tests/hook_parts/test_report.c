@@ -250,6 +250,7 @@ static void test_json_has_every_fact(void **state)
                                         "caching_bytes",
                                         "n_launches",
                                         "n_quick",
+                                        "n_rests",
                                         "n_words",
                                         "scan_ns",
                                         "n_unknown",
