@@ -86,25 +86,32 @@ static void end_lap(neap_device *m)
     }
 }
 
-/* The event to compare with, a new lap begun where the last has ended; NULL: the device is off the plan now. */
-static const np_program_event *next_event(neap_device *m, neap_event_kind kind, uint64_t key)
+/* Execs that nobody sees are passed over, also those at the start of the next lap. */
+static const np_program_event *next_of_blocks(neap_device *m)
 {
-    if (m->rest.is_on) {
-        np_rest_pass(m);
-    }
+    np_rest_pass(m);
     if (m->cursor == m->pattern->program.events.n) {
         end_lap(m);
-        if (m->rest.is_on) { /* how it begins was not seen */
-            m->cursor = 0;
-            np_rest_pass(m);
-        } else {
-            np_enter_next_lap(m, kind, key);
-        }
-        if (m->state != NEAP_STATE_RUN) {
-            return NULL;
-        }
+        m->cursor = 0;
+        np_rest_pass(m);
     }
     return &m->pattern->program.events.items[m->cursor];
+}
+
+static const np_program_event *next_lap(neap_device *m, neap_event_kind kind, uint64_t key)
+{
+    end_lap(m);
+    np_enter_next_lap(m, kind, key);
+    return m->state == NEAP_STATE_RUN ? &m->pattern->program.events.items[m->cursor] : NULL;
+}
+
+/* The event to compare with, a new lap begun where the last has ended; NULL: the device is off the plan now. */
+static inline const np_program_event *next_event(neap_device *m, neap_event_kind kind, uint64_t key)
+{
+    const np_program *program = &m->pattern->program;
+    return m->rest.is_on                    ? next_of_blocks(m)
+           : m->cursor == program->events.n ? next_lap(m, kind, key)
+                                            : &program->events.items[m->cursor];
 }
 
 /* ---- events ---- */

@@ -8,21 +8,17 @@
  * algorithm). */
 #include "run/history.h"
 
-#include <string.h>
-
 void np_history_add(np_history *history, uint64_t kind)
 {
-    if (history->n == NP_HISTORY) {
-        memmove(&history->kinds[0], &history->kinds[1], (NP_HISTORY - 1) * sizeof *history->kinds);
-        history->n--;
-    }
-    history->kinds[history->n++] = kind;
+    history->kinds[history->next] = kind;
+    history->next = (history->next + 1) % NP_HISTORY;
+    history->n += history->n < NP_HISTORY;
 }
 
 /* The i-th last iteration. */
 static uint64_t ago(const np_history *history, uint32_t i)
 {
-    return history->kinds[history->n - 1 - i];
+    return history->kinds[(history->next + NP_HISTORY - 1 - i) % NP_HISTORY];
 }
 
 uint32_t np_history_age(const np_history *history, uint64_t kind)

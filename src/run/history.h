@@ -10,8 +10,9 @@
 enum { NP_HISTORY = 256 }; /* iterations that are looked back on */
 
 typedef struct np_history {
-    uint64_t kinds[NP_HISTORY]; /* the last one last */
+    uint64_t kinds[NP_HISTORY]; /* a ring: the last one before `next` */
     uint32_t n;
+    uint32_t next;
 } np_history;
 
 void np_history_add(np_history *history, uint64_t kind);

@@ -85,7 +85,6 @@ struct neap_device {
     np_array(uint64_t) doubted;    /* numbers of blocks in the recording that must not be swapped */
     np_side side;
     np_visit visit;
-    np_rest rest;
     uint64_t first_plan_ns;     /* when the first plan was entered, by np_clock_ns; 0: none was */
     uint64_t first_plan_events; /* events before that */
     uint64_t first_swap_ns;     /* the same for one with swaps */
@@ -120,6 +119,7 @@ struct neap_device {
     /* on the plan */
     np_pattern *pattern; /* followed now, or last; NULL: none was yet */
     uint32_t cursor;     /* next event of its program */
+    np_rest rest;
     np_array(np_pattern *) patterns;
     np_array(np_unknown) unknown;
     np_history history;

@@ -5,9 +5,10 @@
 #include "base/checked.h"
 
 enum {
-    MAX_CUTS = 600,  /* pieces that all swapped blocks together are cut into, about */
-    LARGE_PART = 32, /* of the peak load, */
-    LARGE_PAGES = 4, /* and so many pages at least: the last one may be lost */
+    MAX_CUTS = 600,   /* pieces that all swapped blocks together are cut into, about, */
+    LARGE_CUTS = 128, /* and all large ones */
+    LARGE_PART = 32,  /* of the peak load, */
+    LARGE_PAGES = 4,  /* and so many pages at least: the last one may be lost */
 };
 
 /* A block as it is placed. */
@@ -132,6 +133,24 @@ static uint64_t choose_piece(const np_place_problem *p)
         }
     }
     return (bytes / MAX_CUTS / page + 1) * page;
+}
+
+/* The same for those that are large, which are cut no finer. */
+static uint64_t choose_large_piece(const np_place_problem *p)
+{
+    const np_period *period = p->timeline->period;
+    uint64_t page = p->options->page;
+    uint64_t bytes = 0;
+    uint64_t piece;
+    if (p->large == UINT64_MAX) {
+        return p->piece;
+    }
+    for (size_t i = 0; i < period->lives.n; i++) {
+        uint64_t of_block = period->trace->blocks.items[period->lives.items[i].block].bytes;
+        bytes += of_block >= p->large ? of_block : 0;
+    }
+    piece = (bytes / LARGE_CUTS / page + 1) * page;
+    return piece > p->piece ? piece : p->piece;
 }
 
 static uint64_t choose_large(const np_place_problem *p)
@@ -279,7 +298,7 @@ static neap_status add_stay(np_place_problem *p, const stay *block)
     qsort(p->cuts, n_cuts, sizeof *p->cuts, compare_bytes);
     for (uint32_t i = 0; i < n_cuts && status == NEAP_OK; i++) {
         while (p->cuts[i] > at && status == NEAP_OK) {
-            uint64_t piece = p->piece - (at == 0 ? block->lead : 0);
+            uint64_t piece = (block->n_parts > 0 ? p->piece : p->large_piece) - (at == 0 ? block->lead : 0);
             uint64_t most = is_standing(block) ? run_of(p, block, at) : is_cut(p, block) ? piece : UINT64_MAX;
             uint64_t past = p->cuts[i] - at > most ? at + most : p->cuts[i];
             status = add_segment(p, block, at, past);
@@ -414,6 +433,7 @@ neap_status np_place_problem_make(const np_timeline *timeline, const np_simulato
         collect_parts(&p, simulator, swaps, n_swaps);
         p.piece = choose_piece(&p);
         p.large = options->held && p.n_parts > 0 ? choose_large(&p) : UINT64_MAX;
+        p.large_piece = choose_large_piece(&p);
         status = options->homes ? np_place_rods_add(&p) : NEAP_OK;
     }
     if (status == NEAP_OK) {

@@ -26,9 +26,10 @@ typedef struct np_spot {
 typedef struct np_place_problem {
     const np_timeline *timeline;
     const np_place_options *options;
-    uint32_t round; /* times after which all repeats: execs, or events */
-    uint64_t piece; /* bytes: what is cut is cut into pieces no larger */
-    uint64_t large; /* bytes: blocks from there on are cut though nothing of them leaves; UINT64_MAX: none are */
+    uint32_t round;       /* times after which all repeats: execs, or events */
+    uint64_t piece;       /* bytes: what is cut is cut into pieces no larger, */
+    uint64_t large_piece; /* or what does not leave, and is large, into these */
+    uint64_t large;       /* bytes: blocks from there on are cut though nothing of them leaves; UINT64_MAX: none are */
     np_problem problem;
     np_array(np_placed) placed; /* without offsets: by life, place, `at` */
     np_array(np_spot) spots;    /* one for each of them */
