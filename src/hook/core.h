@@ -53,12 +53,12 @@ typedef struct np_hook_kept {
 
 /* Whether the program's work is looked at: see rest.c. */
 typedef struct np_hook_rest {
-    void *stream;        /* that mallocs and frees have named, one and all, */
-    uint64_t since;      /* since that iteration */
-    uint64_t n_looked;   /* iterations, when it was last thought of */
-    bool has_ended;      /* just now */
-    bool is_refused;     /* CUPTI does not let work go untold */
-    bool has_lost_sight; /* work could not be made to be seen again */
+    void *stream;               /* that mallocs and frees have named, one and all, */
+    uint64_t since;             /* since that iteration */
+    uint64_t n_looked;          /* iterations, when it was last thought of */
+    bool has_ended;             /* just now */
+    bool is_refused;            /* CUPTI does not let work go untold */
+    atomic_bool has_lost_sight; /* work could not be made to be seen again */
 } np_hook_rest;
 
 typedef struct np_hook_device {

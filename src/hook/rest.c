@@ -24,7 +24,9 @@ static void on_end(void *user)
 {
     np_hook_device *device = user;
     device->rest.has_ended = true;
-    device->rest.has_lost_sight |= !np_hook_watch_work(true);
+    if (!np_hook_watch_work(true)) {
+        atomic_store(&device->rest.has_lost_sight, true);
+    }
 }
 
 static bool is_wanted(const np_hook_settings *settings)
@@ -77,7 +79,9 @@ void np_hook_rest_after(np_hook_device *device)
             device->facts.n_rests++;
         } else {
             rest->is_refused = true;
-            rest->has_lost_sight |= !np_hook_watch_work(true);
+            if (!np_hook_watch_work(true)) {
+                atomic_store(&rest->has_lost_sight, true);
+            }
         }
     }
 }
@@ -112,7 +116,7 @@ void np_hook_rest_end(np_hook_device *device, const char *why)
 
 void np_hook_rest_settle(np_hook_device *device)
 {
-    if (device->rest.has_lost_sight) {
+    if (atomic_load(&device->rest.has_lost_sight)) {
         np_hook_step_aside("CUPTI does not let kernels be seen again");
     }
 }

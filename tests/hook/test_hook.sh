@@ -154,9 +154,9 @@ failing() { # failing N OPTION...
 # Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
 usual='- 4194304'
 few='60%'
-long=16 late=12 rests=30
+long=16 late=12 rests=75
 [ -n "$runtime" ] && usual=4194304 few=4194304 # slow, and without it all was compared already
-[ -n "${NEAP_SOAK:-}" ] && long=40 late=30 rests=60
+[ -n "${NEAP_SOAK:-}" ] && long=40 late=30 rests=120
 
 all_cases() {
     each "$usual 60% 90% 1000000" --iterations=$long
@@ -188,7 +188,7 @@ all_cases() {
     done
     begin rested --iterations=$rests
     begin rested --iterations=$rests --evaluate=$((rests - 6)) --clip --checkpoint=$((rests - 5)) --copies
-    begin rested --iterations=$rests --extra=700 --unknown=$((rests - 5)) --reload=9 --buffer --info
+    begin rested --iterations=$rests --unknown=$((rests - 5)) --reload=30 --buffer --info
     begin rested --iterations=$rests --stale=20 --table --grouped --ask=$((rests - 4))
     begin rested --iterations=$rests --fork=$((rests - 6)) --spawn=$((rests - 4)) --ipc
     begin rested --iterations=$rests --teardown=$((rests - 4))

@@ -5,7 +5,7 @@
 #include "hook/core.h"
 #include "testing.h"
 
-enum { PAGE = 4096, N_BLOCKS = 4, ENOUGH_LAPS = 40 };
+enum { PAGE = 4096, N_BLOCKS = 4, ENOUGH_LAPS = 100 };
 
 #define STREAM ((void *)0x40)
 #define OTHER ((void *)0x41)
@@ -439,6 +439,51 @@ static void test_not_begun(void **state)
     close_scene();
 }
 
+/* A block whose pages come with the first work that uses it: that must be seen. */
+static void test_without_pages(void **state)
+{
+    np_hook_entry entry = {0};
+    (void)state;
+    open_scene();
+    device.manager->is_deferring = true;
+    ASSERT_OK(np_malloc_locked(device.manager, 9 * PAGE, &entry.block));
+    device.manager->is_deferring = false;
+    entry.begin = entry.block->address;
+    entry.end = entry.begin + 9 * PAGE;
+    ASSERT_OK(np_hook_index_add(&device.index, &entry));
+    ASSERT_GT(entry.block->view.n_missing, 0);
+    device.rest.is_refused = true;
+    never_rests(); /* on the plan, of which it is a part: there it has pages */
+    ASSERT_EQ(entry.block->view.n_missing, 0);
+    ASSERT_TRUE(np_rest_is_possible(device.manager));
+    entry.block->view.n_missing = 1; /* as one has that is beside it */
+    ASSERT_FALSE(np_rest_is_possible(device.manager));
+    entry.block->view.n_missing = 0;
+    device.rest.is_refused = false;
+    rest();
+    close_scene();
+}
+
+/* A plan that is still to be measured, or to be replaced, is looked at. */
+static void test_not_final(void **state)
+{
+    (void)state;
+    open_scene();
+    iterate_many(ENOUGH_LAPS);
+    do_otherwise(OTHER_SIZE);
+    ASSERT_FALSE(is_resting());
+    for (size_t i = 0; i < device.manager->patterns.n; i++) {
+        device.manager->patterns.items[i]->is_outdated = true;
+    }
+    iterate_many(30);
+    ASSERT_FALSE(is_resting());
+    for (size_t i = 0; i < device.manager->patterns.n; i++) {
+        device.manager->patterns.items[i]->is_outdated = false;
+    }
+    rest();
+    close_scene();
+}
+
 /* Work of two streams in the same bytes has waits in its plan, which must be given. */
 static void test_two_streams(void **state)
 {
@@ -497,9 +542,11 @@ static void test_refusal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passing), cmocka_unit_test(test_same_addresses),  cmocka_unit_test(test_blocks_end_it),
-        cmocka_unit_test(test_calls),   cmocka_unit_test(test_not_begun),       cmocka_unit_test(test_two_streams),
-        cmocka_unit_test(test_refusal), cmocka_unit_test(test_streams_in_turn),
+        cmocka_unit_test(test_passing),       cmocka_unit_test(test_same_addresses),
+        cmocka_unit_test(test_blocks_end_it), cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_not_begun),     cmocka_unit_test(test_two_streams),
+        cmocka_unit_test(test_refusal),       cmocka_unit_test(test_without_pages),
+        cmocka_unit_test(test_not_final),     cmocka_unit_test(test_streams_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
