@@ -75,6 +75,7 @@ class DeviceStats(TypedDict, total=False):
     n_launches: int  # kernels, copies, memsets and graphs seen
     n_quick: int  # of them, that were just what the plan expected
     n_rests: int  # times that work was no longer looked at, as none of it mattered
+    n_strays: int  # copies by threads that do nothing else: no plan counts them
     n_words: int  # of their parameters, scanned
     scan_ns: int  # for all of them
     n_unknown: int  # driver calls of a kind that is not known

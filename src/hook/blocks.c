@@ -165,6 +165,7 @@ int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
     neap_status status;
     bool was_inside = np_hook_is_inside;
     np_hook_is_inside = true;
+    np_hook_is_copier = false;
     if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
         int result = (np_hook_subscribe(), np_hook_verify_malloc(bytes, address));
         np_hook_is_inside = was_inside;

@@ -21,6 +21,7 @@
 np_hook np_the_hook;
 NP_HOOK_THREAD bool np_hook_is_inside;
 NP_HOOK_THREAD np_hook_device *np_hook_held;
+NP_HOOK_THREAD bool np_hook_is_copier = true;
 
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER; /* of devices, one at a time */
 static pthread_once_t reading = PTHREAD_ONCE_INIT;

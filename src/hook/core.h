@@ -126,6 +126,8 @@ extern np_hook np_the_hook; /* a process has one */
 #define NP_HOOK_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
 extern NP_HOOK_THREAD bool np_hook_is_inside;       /* what the thread calls now is neap's own */
 extern NP_HOOK_THREAD np_hook_device *np_hook_held; /* whose lock the thread holds, between two callbacks */
+extern NP_HOOK_THREAD bool
+    np_hook_is_copier; /* the thread has neither malloc'd nor launched so far: its copies are strays */
 
 /* ---- core.c ---- */
 
@@ -219,6 +221,7 @@ typedef struct np_hook_sight {
     np_hook_memory *memory;       /* NULL, or what is remembered of it */
     bool is_blind;                /* it may use what was not found */
     bool is_fixing;               /* what it uses must stay */
+    bool is_stray;                /* it is a copy by a thread that does nothing else */
 } np_hook_sight;
 
 /* Into device->uses: the blocks that a call which gives work names, each once. */

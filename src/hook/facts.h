@@ -18,6 +18,7 @@ typedef struct np_hook_facts {
     uint64_t n_launches; /* kernels, copies, memsets and graphs seen */
     uint64_t n_quick;    /* of them, that were just what the plan expected */
     uint64_t n_rests;    /* times that work was no longer looked at, as none of it mattered */
+    uint64_t n_strays;   /* copies by threads that do nothing else: no plan counts them */
     uint64_t n_words;    /* of parameters, scanned */
     uint64_t scan_ns;    /* for all of them */
     uint64_t n_unknown;  /* calls of a kind that is not known: everything came home before each */

@@ -17,10 +17,17 @@ typedef struct watched {
 static watched watched_calls[MAX_CALLS]; /* by CUPTI's number */
 static pthread_once_t subscribing = PTHREAD_ONCE_INIT;
 
+static bool is_more_than_copying(const np_hook_call *call)
+{
+    return call->kind == NP_CALL_LAUNCH || call->kind == NP_CALL_LAUNCH_EX || call->kind == NP_CALL_GRAPH_LAUNCH ||
+           call->kind == NP_CALL_UNKNOWN;
+}
+
 static void see(np_hook_device *device, const watched *w, const np_cupti_data *data)
 {
     np_hook_is_inside = true;
     if (data->site == NP_CUPTI_ENTER) {
+        np_hook_is_copier = np_hook_is_copier && !is_more_than_copying(w->call);
         (void)pthread_mutex_lock(&device->manager->lock);
         if (np_hook_rest_passes(device, w->call)) {
             (void)pthread_mutex_unlock(&device->manager->lock);

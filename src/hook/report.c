@@ -387,6 +387,7 @@ size_t np_hook_report_json(const np_hook_facts *facts, char *text, size_t bytes)
     put_uint(&sink, "n_launches", facts->n_launches);
     put_uint(&sink, "n_quick", facts->n_quick);
     put_uint(&sink, "n_rests", facts->n_rests);
+    put_uint(&sink, "n_strays", facts->n_strays);
     put_uint(&sink, "n_words", facts->n_words);
     put_uint(&sink, "scan_ns", facts->scan_ns);
     put_uint(&sink, "n_unknown", facts->n_unknown);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "hook/core.h"
+#include "run/stray.h"
 
 void *np_hook_stream_of(const np_hook_call *call, const np_cupti_data *data)
 {
@@ -105,7 +106,10 @@ static void make_ready(np_hook_sight *s, const char *name, uint64_t key, void *s
     status = np_hook_lane(device, stream, &lane);
     device->work = (neap_work){.name = name, .stream = lane};
     m->is_blind = s->is_blind;
-    if (status == NEAP_OK) {
+    if (status == NEAP_OK && s->is_stray) {
+        status = np_stray_ready(m, &device->work, device->uses.items, device->uses.n, &device->given);
+        device->facts.n_strays++;
+    } else if (status == NEAP_OK) {
         status = np_exec_ready(m, &device->work, key, device->uses.items, device->uses.n, &device->given);
     }
     m->is_blind = false;
@@ -153,6 +157,7 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
         note_captured(&s, call, data);
         return;
     }
+    s.is_stray = np_hook_is_copier && !s.is_blind && !s.is_fixing;
     make_ready(&s, name, key, stream);
     if (np_hook_is_early(device, call, data, device->work.stream) ||
         (has_aliases(device->manager) && np_hook_is_overlapping(call, data))) {

@@ -3,12 +3,17 @@
  * Its work is seen, not told: the uses of a kernel are the addresses among its parameters. That can be too much (stale words)
  * and, where sight is lost, too little. So everything can be brought home at once; blocks that others hold by ways of
  * their own are fixed; and where a block was used while a plan had it away, the plan is made anew, with that use in it. */
+#include <string.h>
+
 #include "base/clock.h"
 #include "base/real.h"
 #include "run/manager.h"
 #include "trace/copy.h"
 
-enum { MANY_DOUBTS = 6 }; /* uses of one block: it is not swapped any more */
+enum {
+    MANY_DOUBTS = 6,        /* uses of one block: it is not swapped any more */
+    DOUBTED_KEPT = 1 << 12, /* blocks: those of the last iterations are among them */
+};
 
 #define MEASURE_NS 5e8    /* of laps */
 #define GOOD_ENOUGH 1.002 /* of the load: no better plan is looked for */
@@ -150,6 +155,17 @@ static bool is_listed(const neap_device *m, uint64_t id)
     return false;
 }
 
+/* The older half is forgotten where there are too many: a program that touches a new block each time would add them for
+ * ever. Without one, a plan will be left once more. */
+static void list_doubted(neap_device *m, uint64_t id)
+{
+    if (m->doubted.n >= DOUBTED_KEPT) {
+        m->doubted.n = DOUBTED_KEPT / 2;
+        memmove(m->doubted.items, m->doubted.items + DOUBTED_KEPT / 2, m->doubted.n * sizeof *m->doubted.items);
+    }
+    (void)np_array_push(m->memory, &m->doubted, id);
+}
+
 void np_beneath_doubt(neap_device *m, neap_block *block)
 {
     if (m->state == NEAP_STATE_RUN && block->life != NP_NO_LIFE) {
@@ -161,7 +177,7 @@ void np_beneath_doubt(neap_device *m, neap_block *block)
     }
     if (!block->is_doubted && !block->pattern && !is_listed(m, block->id)) {
         block->is_doubted = true;
-        (void)np_array_push(m->memory, &m->doubted, block->id); /* without it a plan will be left once more */
+        list_doubted(m, block->id);
     }
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "run/manager.h"
+#include "run/stray.h"
 
 void np_free_off_plan(neap_device *m, neap_block *block)
 {
@@ -114,6 +115,10 @@ neap_status np_exec_ready(neap_device *m, const neap_work *work, uint64_t key, c
 
 void np_exec_given(neap_device *m, const np_given *given, uint64_t mark)
 {
+    if (given->is_stray) {
+        np_stray_given(given);
+        return;
+    }
     m->stats.n_events++;
     if (given->is_planned) {
         np_follow_given(m, given, mark);

@@ -278,7 +278,7 @@ static bool exec_matches(neap_device *m, const np_program_event *event, uint64_t
 }
 
 /* Blocks from beside the plan may stand in bytes that other streams still use. */
-static neap_status wait_beside(neap_device *m, const np_given *given)
+neap_status np_follow_wait_beside(neap_device *m, const np_given *given)
 {
     np_stream stream = given->work->stream;
     neap_status status = m->has_late ? np_seen_wait_late(m, stream) : NEAP_OK;
@@ -326,7 +326,7 @@ neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool 
     }
     status = event->n_before > 0 ? np_ops_do(m, event->first_op, event->n_before) : NEAP_OK;
     if (status == NEAP_OK) {
-        status = wait_beside(m, given);
+        status = np_follow_wait_beside(m, given);
     }
     if (status == NEAP_OK && given->is_elsewhere) {
         status = np_seen_wait_all(m, given->work->stream);

@@ -63,6 +63,7 @@ typedef struct np_given {
     bool is_late;      /* and uses more than was planned, */
     bool is_elsewhere; /* or is on another stream */
     bool is_visited;   /* by blocks that are away */
+    bool is_stray;     /* it is no event (stray.h) */
 } np_given;
 
 struct neap_device {
@@ -319,6 +320,9 @@ void np_follow_note_laps(neap_device *m);
 
 bool np_follow_is_always_here(const neap_device *m, const neap_block *block);
 
+/* The work comes after all who were in the bytes of blocks from beside the plan, and after late uses. */
+neap_status np_follow_wait_beside(neap_device *m, const np_given *given);
+
 /* ---- ops.c ---- */
 neap_status np_ops_do(neap_device *m, uint32_t first, uint32_t n); /* of the pattern's program */
 
@@ -332,6 +336,9 @@ void np_seen_note(neap_device *m, const np_program_event *event, const np_given 
 void np_seen_promote(neap_device *m, uint32_t life); /* nobody in particular waits for its late use: all do */
 neap_status np_seen_wait_late(neap_device *m, np_stream stream);
 void np_seen_forget(neap_device *m); /* late uses that are done */
+
+/* Later work of the stream comes after all who were in the block's bytes before it. */
+neap_status np_seen_wait_before(neap_device *m, neap_block *block, np_stream stream);
 
 /* Work on another stream than planned comes after all that was given so far, and before all that follows it on its planned
  * stream: frameworks take streams from a pool in turn. What stands for it there: a mark. */

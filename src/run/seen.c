@@ -109,7 +109,7 @@ uint64_t np_seen_bring_back(neap_device *m, np_stream planned, np_stream stream,
 }
 
 /* Where no planned use of the stream has waited for those who were in the bytes before, this one does, for all there are. */
-static neap_status wait_for_all(neap_device *m, neap_block *block, np_stream stream)
+neap_status np_seen_wait_before(neap_device *m, neap_block *block, np_stream stream)
 {
     neap_status status = block->used_by & (1u << stream) ? NEAP_OK : np_seen_wait_all(m, stream);
     block->used_by |= 1u << stream;
@@ -137,7 +137,7 @@ bool np_seen_match(neap_device *m, const np_program_event *event, np_given *give
             return false;
         }
         if (wait_for_parts(m, given->work->stream, block->life) != NEAP_OK ||
-            wait_for_all(m, block, given->work->stream) != NEAP_OK) {
+            np_seen_wait_before(m, block, given->work->stream) != NEAP_OK) {
             *why = NEAP_DEPARTURE_FAILED;
             return false;
         }

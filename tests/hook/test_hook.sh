@@ -133,6 +133,23 @@ rested() { # rested OPTION...
     touch wrong
 }
 
+# A thread that does nothing but copy comes between others' events at any time: a plan is found, and followed, with swaps
+# under a limit and nothing looked at without one. Where the plan came too late, once more.
+helped() { # helped LIMIT OPTION...
+    local tries=0
+    alone 1 --helper "${@:2}" || return
+    while [ $tries -lt 5 ]; do
+        tries=$((tries + 1))
+        on=(NEAP_HOOK=run NEAP_REPORT=report NEAP_REPORT_JSON=1)
+        hooked 1 "$1" --helper "${@:2}"
+        grep -q '"n_strays": [1-9]' report && grep -q '"n_departures": [01],' report &&
+            grep -q '"n_iterations": [1-9]' report && return
+    done
+    echo "a copy that came when it liked was in the way: trainer --helper ${*:2}"
+    cat report
+    touch wrong
+}
+
 # The N-th copy to the host fails: nothing is wrong but that. The program asks again for memory; where it cannot go on
 # with the right bytes, neap says so and ends it; or the copy was the program's own.
 failing() { # failing N OPTION...
@@ -186,7 +203,11 @@ all_cases() {
     for n in 3 40 300; do
         begin failing $n --iterations=12
     done
+    each "$usual" --iterations=$long --helper=2
+    begin helped "" --iterations=$long
+    begin helped 4194304 --iterations=$long --clip --copies
     begin rested --iterations=$rests
+    begin rested --iterations=$rests --helper
     begin rested --iterations=$rests --evaluate=$((rests - 6)) --clip --checkpoint=$((rests - 5)) --copies
     begin rested --iterations=$rests --unknown=$((rests - 5)) --reload=30 --buffer --info
     begin rested --iterations=$rests --stale=20 --table --grouped --ask=$((rests - 4))
@@ -219,6 +240,7 @@ threaded_cases() {
     each 4194304 --iterations=$long --graph --unknown=9 --extra=60 --oom=13 --ask=5
     each 4194304 --iterations=$long --plain --programmatic
     each 4194304 --iterations=$long --threads
+    begin helped 4194304 --iterations=$long
     begin rested --iterations=$rests --evaluate=$((rests - 6)) --clip --fork=$((rests - 4))
 }
 
@@ -285,6 +307,7 @@ soak() { # soak SEED
     limit=$((RANDOM % 70 + 30))%
     [ $((RANDOM % 2)) -eq 0 ] && limit=$((RANDOM * 250 + 500000))
     [ $((RANDOM % 8)) -eq 0 ] && limit=
+    [ $(($1 % 6)) -eq 1 ] && options+=(--helper=$(($1 / 6 % 2 + 1)))
     [ $(($1 % 5)) -eq 0 ] && limit= && options+=(--iterations=$((RANDOM % 60 + 20)))
     export STANDIN_DELAY_US=$((RANDOM % 3 * 100))
     alone "$1" "${options[@]}" && hooked "$1" "$limit" "${options[@]}"

@@ -52,6 +52,7 @@
     X(profiler, 0, "in this iteration, somebody else wants to subscribe to CUPTI")              \
     X(cooperative, 0, "cooperative launches")                                                   \
     X(torch, 0, "a library of PyTorch's is loaded, and nothing asked of it")                    \
+    X(helper, 0, "a thread does nothing but copy, when it likes; 2: into another block each time") \
     X(threads, 0, "a second thread trains a network of its own, on a stream of its own")
 /* clang-format on */
 

@@ -289,6 +289,9 @@ void more_begin(network *net)
     if (option.ipc) {
         share(net);
     }
+    if (option.helper) {
+        helper_begin(net);
+    }
     if (option.byhand) {
         net->scaled = get(SHARED_BYTES, net->stream);
         fill(net->scaled, SHARED_BYTES, 5, net->stream);
@@ -308,6 +311,9 @@ void more_end(network *net)
     if (net->shared) {
         put_plain(net->shared);
     }
+    if (net->helper) {
+        helper_end(net);
+    }
     if (net->scaled) {
         put(net->scaled, net->stream);
     }
@@ -323,6 +329,9 @@ void more_before_forward(network *net)
 {
     if (option.ipc) {
         fill(net->shared, SHARED_BYTES, net->iteration, net->stream);
+    }
+    if (option.helper) {
+        helper_ask(net);
     }
     if (option.info) {
         ask_memory();
@@ -356,6 +365,9 @@ void more_before_backward(network *net)
 {
     if (option.side) {
         side_join(net);
+    }
+    if (option.helper) {
+        helper_use(net, more_sum(net));
     }
     if (option.table) {
         by_table(more_sum(net), net->table, 3, net->stream);

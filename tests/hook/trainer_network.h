@@ -8,6 +8,8 @@
 
 enum { MAX_EXTRAS = 16 };
 
+typedef struct helper helper;
+
 struct network {
     size_t n; /* layers */
     unsigned iteration;
@@ -41,6 +43,8 @@ struct network {
     unsigned asked; /* how much there is, so often */
     word *reused;   /* asked for where the graph's memory was */
     word *scaled;   /* by the node that was put in by hand */
+    helper *helper; /* NULL: none */
+    word *helped;   /* what it copies to */
     struct {
         word *at;
         unsigned left; /* places until it is freed */
@@ -53,6 +57,12 @@ word *load_input(network *net, unsigned iteration, unsigned size, word *into); /
 void forward_layer(network *net, size_t layer, const word *in, word *out, unsigned size, word *workspace,
                    cudaStream_t stream); /* workspace: NULL, a new block */
 word read_sum(network *net, size_t index);
+
+/* trainer_helper.c */
+void helper_begin(network *net);
+void helper_end(network *net);
+void helper_ask(network *net);
+void helper_use(network *net, word *sum); /* what it has brought meanwhile */
 
 void more_begin(network *net);
 void more_end(network *net);

@@ -23,6 +23,7 @@ enum { PAGE = 4096, ERROR_MEMORY = 2 };
 np_hook np_the_hook; /* core.c and its like are left out */
 NP_HOOK_THREAD bool np_hook_is_inside;
 NP_HOOK_THREAD np_hook_device *np_hook_held;
+NP_HOOK_THREAD bool np_hook_is_copier;
 
 static np_hook_device device;
 static uint32_t n_pool_mallocs;

@@ -15,6 +15,7 @@ enum { EXTRA = N_WEIGHTS + N_VALUES, N_BLOCKS };
 /* ---- doubles ---- */
 
 np_hook np_the_hook; /* core.c and its like are left out */
+NP_HOOK_THREAD bool np_hook_is_copier;
 
 void np_hook_step_aside(const char *why)
 {

@@ -251,6 +251,7 @@ static void test_json_has_every_fact(void **state)
                                         "n_launches",
                                         "n_quick",
                                         "n_rests",
+                                        "n_strays",
                                         "n_words",
                                         "scan_ns",
                                         "n_unknown",

@@ -16,6 +16,7 @@ enum { PAGE = 4096, N_STREAMS = 2, MOST_PARAMETERS = 4 };
 /* ---- doubles ---- */
 
 np_hook np_the_hook; /* core.c and its like are left out */
+NP_HOOK_THREAD bool np_hook_is_copier;
 static const char *stepped_aside;
 
 void np_hook_step_aside(const char *why)

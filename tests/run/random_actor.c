@@ -37,6 +37,7 @@ static void make_policy(actor *a)
         a->n_quiet = chance(&a->rng, 60) ? between(&a->rng, 10, 18) : a->n_quiet;
         a->blur_share = chance(&a->rng, 20) ? 0 : between(&a->rng, 1, 60);
         a->away_share = chance(&a->rng, 20) ? 0 : between(&a->rng, 10, 300);
+        a->stray_share = chance(&a->rng, 50) ? 0 : between(&a->rng, 5, 100);
         a->home_share = chance(&a->rng, 50) ? 0 : between(&a->rng, 1, 10);
         a->fix_share = chance(&a->rng, 60) ? 0 : between(&a->rng, 1, 10);
     }

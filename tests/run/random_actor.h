@@ -67,11 +67,13 @@ typedef struct actor {
     uint64_t n_on_plan_at_departure; /* iterations on a plan when it was first seen to have left one */
     actor_fixed fixed[ACTOR_FIXED];
     uint32_t n_fixed;
-    uint32_t blur_share; /* per mille of the execs that use more or less than usual, */
-    uint32_t away_share; /* that use what a plan has away, */
-    uint32_t home_share; /* of the steps after which everything comes home, */
-    uint32_t fix_share;  /* and a block is fixed */
+    uint32_t blur_share;  /* per mille of the execs that use more or less than usual, */
+    uint32_t away_share;  /* that use what a plan has away, */
+    uint32_t stray_share; /* of the steps after which work comes that is no event, */
+    uint32_t home_share;  /* everything comes home, */
+    uint32_t fix_share;   /* and a block is fixed */
     uint64_t n_blurred;
+    uint64_t n_strays; /* for which the plan was not left */
     uint64_t n_home;
     bool has_swapped;
     bool has_resumed;

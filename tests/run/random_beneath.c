@@ -187,9 +187,27 @@ static void fix(actor *a, const shadow_block *block)
     (void)actor_passed(a, status, "np_beneath_fix");
 }
 
+/* Mostly on a block that lasts, for which the plan need not be left. */
+static void stray(actor *a)
+{
+    actor_slot *lasting = &a->slots[np_rng_below(&a->rng, a->n_lasting)];
+    shadow_block *block = lasting->n > 0 && chance(&a->rng, 800) ? &lasting->blocks[0] : actor_any_block(a);
+    if (block) {
+        shadow_use use = {block, later_kind(&a->rng)};
+        uint32_t stream = (uint32_t)np_rng_below(&a->rng, a->streams.n_streams);
+        actor_say(a, "stray", block->serial, stream);
+        (void)actor_passed(a, shadow_stray(&a->streams, "stray", stream, 1000, &use), "np_stray_ready");
+        a->n_strays += a->device->state == NEAP_STATE_RUN;
+    }
+}
+
 void actor_disturb(actor *a)
 {
     shadow_block *block;
+    if (chance(&a->rng, a->stray_share)) {
+        stray(a);
+        actor_look_at_fixed(a);
+    }
     if (chance(&a->rng, a->home_share)) {
         go_home(a);
         actor_look_at_fixed(a);

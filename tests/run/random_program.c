@@ -210,6 +210,7 @@ static void judge(program *p, random_outcome *outcome)
         outcome->n_full += a->n_full;
         outcome->n_blurred += a->n_blurred;
         outcome->n_home += a->n_home;
+        outcome->n_strays += a->n_strays;
         outcome->n_failed += a->n_failed;
     }
     if (p->faulty) {

@@ -56,6 +56,7 @@ typedef struct random_outcome {
     uint64_t n_late;       /* uses that no plan expected, of what was there */
     uint64_t n_blurred;    /* uses made up */
     uint64_t n_home;       /* times that everything came home */
+    uint64_t n_strays;     /* pieces of work that were no events, on a plan */
     uint64_t n_full;       /* calls that gave NEAP_DEVICE_FULL */
     uint64_t n_faults;     /* calls of the device that were made to fail */
     uint64_t n_failed;     /* calls of the library that failed with them, or with host memory */

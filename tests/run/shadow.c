@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "run/stray.h"
 
 enum { UNIT = 512, WORD = 8, MAX_TRIES = 400 };
 
@@ -283,8 +284,28 @@ static void keep_versions(shadow_block *block, const uint32_t next[2])
     }
 }
 
-neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stream, uint64_t duration_ns,
-                        const shadow_use *uses, uint32_t n_uses)
+/* As neap_exec, for what the hook takes for strays. */
+static neap_status exec_stray(neap_device *device, const neap_work *work, const neap_use *uses, size_t n_uses)
+{
+    np_given given;
+    uint64_t mark;
+    neap_status status;
+    (void)pthread_mutex_lock(&device->lock);
+    status = np_stray_ready(device, work, uses, n_uses, &given);
+    if (status == NEAP_OK) {
+        status = np_launch(device, &given, &mark);
+    }
+    if (status == NEAP_OK) {
+        np_exec_given(device, &given, mark);
+    }
+    (void)pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+typedef neap_status (*exec_function)(neap_device *device, const neap_work *work, const neap_use *uses, size_t n_uses);
+
+static neap_status exec_by(exec_function function, shadow_streams *streams, const char *name, unsigned stream,
+                           uint64_t duration_ns, const shadow_use *uses, uint32_t n_uses)
 {
     task t = {.report = streams->report, .number = streams->n_given[stream] + 1, .stream = stream, .n_uses = n_uses};
     neap_work work = {
@@ -309,7 +330,7 @@ neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stre
         keep_versions(uses[i].block, t.uses[i].next);
     }
     do {
-        status = neap_exec(streams->device, &work, given, n_given);
+        status = function(streams->device, &work, given, n_given);
     } while (tries_again(streams, status, &n_tries));
     if (status != NEAP_OK) { /* as if it had not been asked for */
         for (uint32_t i = n_uses; i-- > 0;) {
@@ -322,6 +343,18 @@ neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stre
         note_use(streams, uses[i].block, stream, writes(uses[i].kind));
     }
     return NEAP_OK;
+}
+
+neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stream, uint64_t duration_ns,
+                        const shadow_use *uses, uint32_t n_uses)
+{
+    return exec_by(neap_exec, streams, name, stream, duration_ns, uses, n_uses);
+}
+
+neap_status shadow_stray(shadow_streams *streams, const char *name, unsigned stream, uint64_t duration_ns,
+                         const shadow_use *use)
+{
+    return exec_by(exec_stray, streams, name, stream, duration_ns, use, 1);
 }
 
 neap_status shadow_host_write(shadow_streams *streams, shadow_block *block, bool is_whole)

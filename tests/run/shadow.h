@@ -77,6 +77,10 @@ neap_status shadow_free(shadow_streams *streams, shadow_block *block); /* `block
 neap_status shadow_exec(shadow_streams *streams, const char *name, unsigned stream, uint64_t duration_ns,
                         const shadow_use *uses, uint32_t n_uses);
 
+/* The same, of one block, as work that comes when it likes (stray.h). */
+neap_status shadow_stray(shadow_streams *streams, const char *name, unsigned stream, uint64_t duration_ns,
+                         const shadow_use *use);
+
 neap_status shadow_wait(shadow_streams *streams, unsigned stream, unsigned other);
 neap_status shadow_sync(shadow_streams *streams);
 
