@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -113,10 +114,15 @@ static void add_beside(const neap_device *m, neap_trace *trace)
 
 static void keep_trace(np_hook_device *device)
 {
-    const char *path = np_the_hook.settings.record;
+    char path[PATH_MAX];
     neap_error error = {""};
     neap_trace *trace = NULL;
-    neap_status status = neap_device_trace(device->manager, NULL, &error, &trace);
+    neap_status status;
+    if (!np_hook_report_name(np_the_hook.settings.record, path, sizeof path)) {
+        np_hook_say("cannot write the trace: its name is too long");
+        return;
+    }
+    status = neap_device_trace(device->manager, NULL, &error, &trace);
     if (status == NEAP_OK) {
         add_link(device->manager->device, trace);
         add_beside(device->manager, trace);

@@ -8,13 +8,16 @@
 /* Which of several processes of one job this is: what torchrun and its like say in RANK or LOCAL_RANK. -1: one alone. */
 int np_hook_report_rank(void);
 
+/* The name of the file that this process writes where it was told `file`: in a job of several processes FILE.rankN, and
+ * FILE.rankN.gz for FILE.gz. False: it is too long. */
+bool np_hook_report_name(const char *file, char *path, size_t bytes);
+
 /* Writes at most `bytes`, ended by '\0'; returns the length of the whole, as snprintf does. */
 size_t np_hook_report_text(const np_hook_facts *facts, char *text, size_t bytes); /* some lines, each begins "neap: " */
 size_t np_hook_report_json(const np_hook_facts *facts, char *text, size_t bytes); /* one object, on one line */
 size_t np_hook_report_line(const np_hook_facts *facts, char *text, size_t bytes); /* one line for a terminal */
 
-/* The report of all devices, to where the settings say: at exit, and on SIGUSR1. In a job of several processes the file is
- * FILE.rankN. A process that used no device says so only where it is the one that `neap run` became and nothing else
+/* The report of all devices, to where the settings say: at exit, and on SIGUSR1. A process that used no device says so only where it is the one that `neap run` became and nothing else
  * was said. */
 void np_hook_report_write(const np_hook_settings *settings);
 

@@ -115,11 +115,17 @@ static bool write_file(const char *path, const char *text, size_t n)
     return file != -1 && put_and_close(file, text, n);
 }
 
-static bool name_file(const char *report, char path[PATH_MAX])
+bool np_hook_report_name(const char *file, char *path, size_t bytes)
 {
+    static const char packed[] = ".gz";
     int rank = np_hook_report_rank();
-    int n = rank < 0 ? snprintf(path, PATH_MAX, "%s", report) : snprintf(path, PATH_MAX, "%s.rank%d", report, rank);
-    return n >= 0 && n < PATH_MAX;
+    size_t length = strlen(file);
+    size_t end = sizeof packed - 1;
+    bool is_packed = length > end && strcmp(file + length - end, packed) == 0;
+    int n = rank < 0 ? snprintf(path, bytes, "%s", file)
+                     : snprintf(path, bytes, "%.*s.rank%d%s", (int)(is_packed ? length - end : length), file, rank,
+                                is_packed ? packed : "");
+    return n >= 0 && (size_t)n < bytes;
 }
 
 static void write_to(const char *report, const char *text, size_t n)
@@ -127,7 +133,7 @@ static void write_to(const char *report, const char *text, size_t n)
     char path[PATH_MAX];
     if (!report) {
         (void)np_hook_put(STDERR_FILENO, text, n);
-    } else if (!name_file(report, path)) {
+    } else if (!np_hook_report_name(report, path, sizeof path)) {
         np_hook_say("cannot write the report: its name is too long");
     } else if (!write_file(path, text, n)) {
         np_hook_say("cannot write %s: %s", path, strerror(errno)); /* NOLINT(concurrency-mt-unsafe): glibc's is safe */

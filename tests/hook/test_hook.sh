@@ -275,6 +275,8 @@ each - --iterations=5 # without the verb nothing happens, whatever is loaded
 recorded() { # small blocks are not in the trace, but what was held for them is
     alone 1 --iterations=5 || return
     hooked 1 "" --iterations=5
+    RANK=1 hooked 1 "" --iterations=5
+    cmp -s <(grep -c . t.neap) <(grep -c . t.neap.rank1) || { echo "a rank has no trace of its own"; touch wrong; }
     grep -q '^meta.* beside_bytes=[1-9]' t.neap || { echo "the trace does not say what was held beside it"; touch wrong; }
 }
 on=(NEAP_HOOK=record NEAP_RECORD=t.neap)

@@ -315,11 +315,19 @@ static void test_ranks(void **state)
 {
     char text[4096];
     char value[128];
+    char path[32];
     (void)state;
     (void)setenv("LOCAL_RANK", "1", 1);
     ASSERT_EQ(np_hook_report_rank(), 1);
     (void)setenv("RANK", "11", 1); /* among all, not those of one machine */
     ASSERT_EQ(np_hook_report_rank(), 11);
+    ASSERT_TRUE(np_hook_report_name("a/b.neap", path, sizeof path));
+    ASSERT_STR_EQ(path, "a/b.neap.rank11");
+    ASSERT_TRUE(np_hook_report_name("a/b.neap.gz", path, sizeof path));
+    ASSERT_STR_EQ(path, "a/b.neap.rank11.gz");
+    ASSERT_TRUE(np_hook_report_name(".gz", path, sizeof path));
+    ASSERT_STR_EQ(path, ".gz.rank11");
+    ASSERT_FALSE(np_hook_report_name("a/b.neap", path, 15));
     (void)np_hook_report_text(&devices[0], text, sizeof text);
     ASSERT_TRUE(strncmp(text, "neap: rank 11: cuda:0: peak load ", 33) == 0);
     (void)np_hook_report_json(&devices[0], text, sizeof text);
