@@ -15,6 +15,7 @@ need() { # need PACKAGE COMMAND...: the package is missing unless the command su
 
 has_program() { command -v "$1"; }
 has_header() { echo "#include <$1>" | gcc -x c -E -; }
+has_openblas() { has_header cblas.h && gcc -x c -shared -o /dev/null /dev/null -lopenblas; } # others have that header, too
 has_build_tool() { command -v ninja || command -v make; }
 has_venv() { python3 -c 'import ensurepip, venv'; }
 has_fuzzer() { ls "$(clang -print-resource-dir)"/lib/linux/libclang_rt.fuzzer-*.a; }
@@ -27,7 +28,7 @@ look() {
     need cmake has_program cmake
     need ninja-build has_build_tool
     need zlib1g-dev has_header zlib.h
-    need libopenblas-dev has_header cblas.h
+    need libopenblas-dev has_openblas
     [ "$goal" = build ] && return
     need dpkg-dev has_program dpkg-shlibdeps
     [ "$goal" = deb ] && return

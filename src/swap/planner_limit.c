@@ -2,7 +2,8 @@
  *
  * The load is planned lower and lower until the footprint is within the limit as well. The paper's scores then go up
  * again by halving, a few times. The search goes on for as long as there is time: it climbs (climb.h) from the load that
- * fits, several times side by side, and trims what it reached (trim.h). */
+ * fits, several times side by side, and trims what it reached (trim.h). In the end it leaves out what is swapped for
+ * nothing (thrift.h). */
 #include <math.h>
 
 #include "base/clock.h"
@@ -12,6 +13,7 @@
 #include "swap/load.h"
 #include "swap/planner.h"
 #include "swap/stall.h"
+#include "swap/thrift.h"
 #include "swap/trim.h"
 
 enum { MAX_LOWERINGS = 24, QUICK_RAISINGS = 3, SEARCH_RAISINGS = 5, MAX_JOBS = 8, AGAIN_STEPS = 24 };
@@ -19,7 +21,8 @@ enum { MAX_LOWERINGS = 24, QUICK_RAISINGS = 3, SEARCH_RAISINGS = 5, MAX_JOBS = 8
 #define PLACE_SHARE 0.03 /* of the time left, for one placement of the search, */
 #define LEAST_PLACE_SECONDS 0.02
 #define QUICK_PLACE_SECONDS 0.01 /* for the paper's scores, which are there to compare with */
-#define CLIMB_SHARE 0.85         /* of the time: the rest is for trimming */
+#define SEARCH_SHARE 0.9         /* of the time: the rest is for leaving swaps out */
+#define CLIMB_SHARE 0.85         /* of that: the rest is for trimming */
 
 /* The time a share of what is left from now on. */
 static uint64_t share_of_time(uint64_t deadline_ns, double share)
@@ -311,6 +314,7 @@ static neap_status search(np_planner *planner, uint64_t limit, np_judged *best)
     uint64_t *least = np_memory_alloc(memory, n, sizeof *least);
     uint64_t *extra = np_memory_alloc(memory, n, sizeof *extra);
     const chooser by = {.method = NEAP_SWAP_SEARCH};
+    uint64_t deadline_ns = planner->deadline_ns;
     uint64_t aim = limit;
     uint64_t missed;
     bool fits = false;
@@ -328,7 +332,12 @@ static neap_status search(np_planner *planner, uint64_t limit, np_judged *best)
         widened = fits;
     }
     if (status == NEAP_OK && best->place.footprint < UINT64_MAX && (!fits || best->simulation.overhead > 0)) {
+        planner->deadline_ns = share_of_time(deadline_ns, SEARCH_SHARE);
         status = climb_up(planner, limit, aim, widened ? extra : NULL, best);
+        planner->deadline_ns = deadline_ns;
+    }
+    if (status == NEAP_OK && best->place.footprint <= limit) {
+        status = np_thrift(planner, limit, best);
     }
     np_memory_free(memory, least, n, sizeof *least);
     np_memory_free(memory, extra, n, sizeof *extra);

@@ -369,7 +369,7 @@ static void test_part_is_away(void **state)
                               .has_seams = true,
                               .weight_bytes = (uint64_t)22 * PAGE + 1536,
                               .act_bytes = (uint64_t)2 * PAGE + 1024,
-                              .device = {.limit_share = 0.7}};
+                              .device = {.limit_share = 0.7, .plan_seconds = 1e-6}}; /* parts are not put together */
     little_program p;
     (void)state;
     little_start(&p, &options);

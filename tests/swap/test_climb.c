@@ -1,4 +1,5 @@
-/* test_climb.c: climbing and trimming: what is handed over is what it is said to be, within the limit, and no dearer. */
+/* test_climb.c: climbing, trimming and leaving out: what is handed over is what it is said to be, within the limit, and no
+ * dearer. */
 #include "swap/climb.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@
 #include "swap/make_timeline.h"
 #include "swap/recorded.h"
 #include "swap/stall.h"
+#include "swap/thrift.h"
 #include "swap/trim.h"
 #include "testing.h"
 
@@ -60,6 +62,31 @@ static bool plan(np_planner *planner, uint64_t aim, uint64_t limit, np_judged *j
     return judged->simulation.possible;
 }
 
+/* Fewer swaps, as cheap, and within the limit. How many fewer. */
+static uint32_t save(np_planner *planner, uint64_t limit, uint64_t ms, np_judged *judged)
+{
+    size_t n = judged->swaps.n;
+    double overhead = judged->simulation.overhead;
+    uint64_t bytes = 0;
+    uint64_t bytes_after = 0;
+    for (size_t i = 0; i < n; i++) {
+        bytes += judged->swaps.items[i].bytes;
+    }
+    planner->deadline_ns = np_clock_ns() + ms * 1000000;
+    ASSERT_OK(np_thrift(planner, limit, judged));
+    check(planner, judged);
+    ASSERT_LE(judged->place.footprint, limit);
+    ASSERT_TRUE(judged->simulation.overhead <= overhead + 2e-6);
+    ASSERT_LE(judged->swaps.n, n);
+    for (size_t i = 0; i < judged->swaps.n; i++) {
+        const np_swap *swap = &judged->swaps.items[i];
+        ASSERT_LE(swap->bytes, planner->timeline->gaps.items[swap->gap].bytes);
+        bytes_after += swap->bytes;
+    }
+    ASSERT_LE(bytes_after, bytes);
+    return (uint32_t)(n - judged->swaps.n);
+}
+
 static void recordings_get_cheaper(void **state)
 {
     static const np_link link = {.out = 10, .in = 10};
@@ -93,6 +120,7 @@ static void recordings_get_cheaper(void **state)
         ASSERT_LE(copy.place.footprint, limit);
         ASSERT_TRUE(copy.simulation.overhead <= judged.simulation.overhead);
         n_cheaper += copy.simulation.overhead < before;
+        (void)save(&planner, limit, 200, &copy);
         np_judged_free(&judged, r.timeline.memory);
         np_judged_free(&copy, r.timeline.memory);
         np_simulator_free(planner.simulator);
@@ -101,12 +129,34 @@ static void recordings_get_cheaper(void **state)
     ASSERT_GT(n_cheaper, 0);
 }
 
+/* Not far below the load, where blocks leave in parts for nothing. */
+static void recordings_need_fewer(void **state)
+{
+    static const np_link link = {.out = 50, .in = 50};
+    np_judged judged = {0};
+    np_planner planner;
+    uint64_t limit, aim;
+    recorded r;
+    (void)state;
+    recorded_open(&r, recorded_name(0));
+    planner = planner_for(&r.timeline, link, 2 << 20);
+    limit = r.timeline.peak_load / 100 * 80;
+    for (aim = limit; !plan(&planner, aim, limit, &judged) || judged.place.footprint > limit; aim -= limit / 20) {
+        ASSERT_GT(aim, limit / 2);
+    }
+    ASSERT_GT(judged.swaps.n, 3);
+    ASSERT_GT(save(&planner, limit, TEST_SANITIZED ? 10000 : 2000, &judged), 0);
+    np_judged_free(&judged, r.timeline.memory);
+    np_simulator_free(planner.simulator);
+    recorded_close(&r);
+}
+
 /* From plans that need not fit, on timelines of all kinds. */
 static void small_ones_stay_right(void **state)
 {
     static const random_timeline small = {.max_execs = 16, .max_blocks = 10, .max_bytes = 64, .reads = true};
     np_rng rng = np_rng_make(8);
-    uint32_t n_planned = 0, n_fitted = 0;
+    uint32_t n_planned = 0, n_fitted = 0, n_fewer = 0;
     (void)state;
     for (int round = 0; round < (TEST_SANITIZED ? 12 : 60); round++) {
         np_link link = {.out = 1 + 10 * np_rng_unit(&rng), .in = 1 + 10 * np_rng_unit(&rng)};
@@ -130,6 +180,9 @@ static void small_ones_stay_right(void **state)
             }
             n_planned++;
             n_fitted += judged.place.footprint <= limit;
+            if (judged.place.footprint <= limit) {
+                n_fewer += save(&planner, limit, 5, &judged);
+            }
         }
         np_judged_free(&judged, timeline.memory);
         np_simulator_free(planner.simulator);
@@ -137,12 +190,14 @@ static void small_ones_stay_right(void **state)
     }
     ASSERT_GT(n_planned, 5);
     ASSERT_GT(n_fitted, 2);
+    ASSERT_GT(n_fewer, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recordings_get_cheaper),
+        cmocka_unit_test(recordings_need_fewer),
         cmocka_unit_test(small_ones_stay_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
