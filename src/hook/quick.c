@@ -14,7 +14,8 @@
  *     nothing was copied to the host since (bytes_out). Planned blocks have no copies there at first.
  *   - Streams that have used a block are noted: to know of one less makes a late use wait more.
  *
- * On a plan with swaps, where copies are made all the time and waits are dear, the last two are done. */
+ * On a plan with swaps, where copies are made all the time and waits are dear, the last two are done for launches that use
+ * a block which the plan takes away. No other is copied to the host there. */
 #include "base/clock.h"
 #include "hook/core.h"
 #include "run/pass.h"
@@ -30,6 +31,17 @@ void np_hook_quick_follow(np_hook_device *device)
     np_hook_recall_follow(recall, m->pattern, m->pattern->program.events.n);
 }
 
+static bool uses_swapped(const neap_device *m, const np_given *given)
+{
+    for (size_t i = 0; i < given->n_uses; i++) {
+        uint32_t life = given->uses[i].block->life;
+        if (life == NP_NO_LIFE || m->pattern->program.lives.items[life].swapped) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void np_hook_quick_note(np_hook_device *device, np_hook_memory *memory)
 {
     const np_hook_recall *recall = &device->recall;
@@ -38,7 +50,8 @@ void np_hook_quick_note(np_hook_device *device, np_hook_memory *memory)
                    m->cursor < recall->n_events && memory == &recall->events[m->cursor];
     memory->is_quick = is_here && np_pass_is_allowed(m, &device->given, &memory->exec);
     memory->bytes_out = m->stats.bytes_out;
-    memory->notes_uses = is_here && m->pattern->program.swaps.n > 0;
+    memory->is_swapping = is_here && m->pattern->program.swaps.n > 0;
+    memory->notes_uses = memory->is_swapping && uses_swapped(m, &device->given);
     memory->lane = (uint8_t)device->work.stream;
 }
 
@@ -46,8 +59,8 @@ void np_hook_quick_note(np_hook_device *device, np_hook_memory *memory)
 static bool is_still_quick(const np_hook_device *device, const np_hook_call *call, const np_cupti_data *data,
                            const np_hook_memory *memory)
 {
-    return memory->notes_uses ? !np_hook_is_overlapping(call, data)
-                              : memory->bytes_out == device->manager->stats.bytes_out;
+    return memory->is_swapping ? !np_hook_is_overlapping(call, data)
+                               : memory->bytes_out == device->manager->stats.bytes_out;
 }
 
 static bool has_equal_hits(np_hook_device *device, const np_hook_memory *memory, const np_hook_parameters *parameters)

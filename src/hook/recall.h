@@ -28,6 +28,7 @@ typedef struct np_hook_memory {
     uint8_t lane;
     bool is_quick;      /* the manager has nothing to do for it: see quick.c, */
     bool notes_uses;    /* but to note who has used its blocks, and written them */
+    bool is_swapping;   /* the plan has swaps */
     uint64_t bytes_out; /* stats.bytes_out then */
     uint64_t near[NP_HOOK_NEAR];
 } np_hook_memory;
