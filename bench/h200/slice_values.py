@@ -6,6 +6,7 @@ are compared by the relative distance |a - b| / |b|, losses by the largest relat
 within the spread where its median distance to the plain runs is at most the largest between two of those.
 """
 
+import functools
 import itertools
 import math
 import statistics
@@ -101,16 +102,23 @@ def loss_distance(a, b):
     return max((abs(x - y) / max(abs(y), 1e-12) for x, y in pairs if math.isfinite(y)), default=0.0)
 
 
+@functools.lru_cache(maxsize=None)
+def weights_of(path):
+    """All of a run's, in one row; on the GPU where there is one, which has nothing else to do by then."""
+    import torch
+
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    tensors = torch.load(path, mmap=True)
+    parts = [tensors[name].to(device).flatten().float() for name in sorted(tensors) if tensors[name].is_floating_point()]
+    return torch.cat(parts)
+
+
 def weight_distance(a, b):
     import torch
 
-    first, second = (torch.load(report["weights"], mmap=True) for report in (a, b))
-    apart = length = 0.0
-    for name, tensor in second.items():
-        if tensor.is_floating_point():
-            apart += (first[name].double() - tensor.double()).square().sum().item()
-            length += tensor.double().square().sum().item()
-    return math.sqrt(apart / length) if length else 0.0
+    first, second = (weights_of(report["weights"]) for report in (a, b))
+    apart, length = (torch.linalg.vector_norm(row, dtype=torch.float64).item() for row in (first - second, second))
+    return apart / length if length else 0.0
 
 
 def spread(plains, distance):
@@ -177,6 +185,7 @@ def same_model(ctx, model):
         for child in [*ours.values(), *plains]:
             child.close()
             child.log.with_suffix(".weights").unlink(missing_ok=True)
+        weights_of.cache_clear()
 
 
 def same(ctx):
