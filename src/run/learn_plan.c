@@ -9,7 +9,7 @@
 #include "swap/candidates.h"
 
 enum { LARGE_PART = 1024, LARGE_TIME = 5 }; /* parts of the peak load, and of the time */
-enum { COST_TRIALS = 4 };
+enum { COST_TRIALS = 4, RAISE_HALVINGS = 2 };
 
 #define POOL_SHARE 0.5    /* of the time, for the pool where nothing is swapped */
 #define LITTLE_COST 0.005 /* of an iteration: good enough */
@@ -131,19 +131,50 @@ static neap_status plan_again(np_study *s)
     return plan_swaps(s, np_lesson_arena_limit(s->lesson, s->lesson->limit_used));
 }
 
+static neap_status plan_at(np_study *s, uint64_t least, double factor)
+{
+    s->lesson->limit_used = (uint64_t)(factor * (double)least) + s->lesson->beside_bytes;
+    return plan_again(s);
+}
+
+/* There is a plan at `found`, and was none at `missed`: one between them takes its place. */
+static neap_status plan_between(np_study *s, uint64_t least, double missed, double found)
+{
+    np_judged kept = s->judged;
+    neap_status status = NEAP_OK;
+    for (uint32_t i = 0; i < RAISE_HALVINGS && status == NEAP_OK; i++) {
+        double middle = (missed + found) / 2;
+        s->judged = (np_judged){0};
+        status = plan_at(s, least, middle);
+        if (status == NEAP_OK) {
+            found = middle;
+            np_judged_free(&kept, s->lesson->memory);
+            kept = s->judged;
+        } else {
+            np_judged_free(&s->judged, s->lesson->memory);
+        }
+        if (status == NEAP_NO_PLAN) {
+            missed = middle;
+            status = NEAP_OK;
+        }
+    }
+    s->judged = kept;
+    s->lesson->limit_used = (uint64_t)(found * (double)least) + s->lesson->beside_bytes;
+    return status;
+}
+
 /* The limit is below what swapping reaches: it is raised to that, or to a little more, since blocks must find their places
  * again. */
 static neap_status plan_above(np_study *s, uint64_t least)
 {
     static const double factors[] = {1, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
-    np_lesson *lesson = s->lesson;
     neap_status status = NEAP_NO_PLAN;
-    lesson->limit_was_raised = true;
-    for (size_t i = 0; i < sizeof factors / sizeof *factors && status == NEAP_NO_PLAN; i++) {
-        lesson->limit_used = (uint64_t)(factors[i] * (double)least) + lesson->beside_bytes;
-        status = plan_again(s);
+    size_t i;
+    s->lesson->limit_was_raised = true;
+    for (i = 0; i < sizeof factors / sizeof *factors && status == NEAP_NO_PLAN; i++) {
+        status = plan_at(s, least, factors[i]);
     }
-    return status;
+    return status == NEAP_OK && i > 1 ? plan_between(s, least, factors[i - 2], factors[i - 1]) : status;
 }
 
 /* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise, where the limit is below load_min,

@@ -123,13 +123,48 @@ static void exchange(np_judged *a, np_judged *b)
     *b = old;
 }
 
+/* What is looked for below a limit: an aim whose footprint fits, and its plan. */
+typedef struct fitting {
+    np_planner *planner;
+    const chooser *by;
+    uint64_t limit;
+    np_judged *best; /* the lowest footprint so far, */
+    uint64_t *aim;   /* and its aim */
+    bool *fits;
+    np_judged trial;
+} fitting;
+
+static neap_status try_aim(fitting *f, uint64_t aim, uint64_t *footprint)
+{
+    neap_status status = plan_aim(f->planner, f->by, aim, f->limit, &f->trial, f->fits);
+    *footprint = f->trial.place.footprint;
+    if (status == NEAP_OK && *footprint < f->best->place.footprint) {
+        exchange(f->best, &f->trial);
+        *f->aim = aim;
+    }
+    return status;
+}
+
+/* Between the floor and the limit: a higher load can need less memory, where fewer blocks must find their places again. */
+static neap_status try_between(fitting *f, uint64_t floor)
+{
+    static const double shares[] = {0.125, 0.375, 0.625};
+    uint64_t room = f->limit > floor ? f->limit - floor : 0;
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; i < sizeof shares / sizeof *shares && room > 0 && status == NEAP_OK && !*f->fits; i++) {
+        uint64_t footprint;
+        status = try_aim(f, floor + (uint64_t)(shares[i] * (double)room), &footprint);
+    }
+    return status;
+}
+
 /* Lowers the aim until the footprint fits: `best`, *aim, and *missed, the lowest aim tried that did not. Where none does,
  * *fits is false, and `best` is the lowest footprint (UINT64_MAX: no swaps hold any aim). */
 static neap_status first_fit_below(np_planner *planner, const chooser *by, uint64_t limit, np_judged *best,
                                    uint64_t *aim, uint64_t *missed, bool *fits)
 {
+    fitting f = {.planner = planner, .by = by, .limit = limit, .best = best, .aim = aim, .fits = fits};
     uint64_t next = limit;
-    np_judged trial = {0};
     np_floor floor;
     neap_status status = np_bound_floor(planner->timeline, &floor);
     best->place.footprint = UINT64_MAX;
@@ -137,14 +172,11 @@ static neap_status first_fit_below(np_planner *planner, const chooser *by, uint6
     *fits = false;
     for (uint32_t i = 0; i < MAX_LOWERINGS && status == NEAP_OK && !*fits; i++) {
         uint64_t over = 0;
+        uint64_t footprint;
         uint64_t step;
-        status = plan_aim(planner, by, next, limit, &trial, fits);
-        if (status == NEAP_OK && trial.place.footprint < UINT64_MAX) {
-            over = *fits ? 0 : (trial.place.footprint - limit) * 2 / 3;
-            if (trial.place.footprint < best->place.footprint) {
-                exchange(best, &trial);
-                *aim = next;
-            }
+        status = try_aim(&f, next, &footprint);
+        if (status == NEAP_OK && !*fits && footprint < UINT64_MAX) {
+            over = (footprint - limit) * 2 / 3;
         }
         if (*fits || next <= floor.bytes) {
             break;
@@ -153,7 +185,10 @@ static neap_status first_fit_below(np_planner *planner, const chooser *by, uint6
         step = over > limit / 100 ? over : limit / 100;
         next = step < next - floor.bytes ? next - step : floor.bytes;
     }
-    np_judged_free(&trial, planner->timeline->memory);
+    if (status == NEAP_OK && !*fits && is_search(by) && best->place.footprint < UINT64_MAX) {
+        status = try_between(&f, floor.bytes);
+    }
+    np_judged_free(&f.trial, planner->timeline->memory);
     return status;
 }
 
