@@ -170,10 +170,8 @@ void np_beneath_doubt(neap_device *m, neap_block *block)
 {
     if (m->state == NEAP_STATE_RUN && block->life != NP_NO_LIFE) {
         np_pattern *pattern = m->pattern;
-        if (pattern->program.lives.items[block->life].swapped && !pattern->doubted[block->life]) {
-            pattern->doubted[block->life] = true;
-            pattern->has_doubts = true;
-        }
+        pattern->has_doubts |= pattern->program.lives.items[block->life].swapped && !pattern->doubted[block->life];
+        pattern->doubted[block->life] = true;
     }
     if (!block->is_doubted && !block->pattern && !is_listed(m, block->id)) {
         block->is_doubted = true;

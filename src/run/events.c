@@ -116,7 +116,7 @@ neap_status np_exec_ready(neap_device *m, const neap_work *work, uint64_t key, c
 void np_exec_given(neap_device *m, const np_given *given, uint64_t mark)
 {
     if (given->is_stray) {
-        np_stray_given(given);
+        np_stray_given(m, given, mark);
         return;
     }
     m->stats.n_events++;

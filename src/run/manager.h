@@ -337,8 +337,14 @@ void np_seen_promote(neap_device *m, uint32_t life); /* nobody in particular wai
 neap_status np_seen_wait_late(neap_device *m, np_stream stream);
 void np_seen_forget(neap_device *m); /* late uses that are done */
 
-/* Later work of the stream comes after all who were in the block's bytes before it. */
+/* Later work of the stream comes after all who were in the block's bytes before it, and after the block is back. */
 neap_status np_seen_wait_before(neap_device *m, neap_block *block, np_stream stream);
+
+/* Is any part of the block away, or on its way? */
+bool np_seen_is_away(const np_pattern *pattern, uint32_t life);
+
+/* Whatever takes the block away, or comes after it, comes after the mark. */
+void np_seen_note_late(neap_device *m, uint32_t life, np_stream stream, uint64_t mark);
 
 /* Work on another stream than planned comes after all that was given so far, and before all that follows it on its planned
  * stream: frameworks take streams from a pool in turn. What stands for it there: a mark. */

@@ -58,7 +58,7 @@ bool np_seen_is_planned(const np_pattern *pattern, const np_program_event *event
 }
 
 /* Is any part of the block away, or on its way? The swaps of a life stand together. */
-static bool is_away(const np_pattern *pattern, uint32_t life)
+bool np_seen_is_away(const np_pattern *pattern, uint32_t life)
 {
     const np_program_life *of = &pattern->program.lives.items[life];
     for (uint32_t i = 0; of->swapped && i < pattern->program.swaps.n; i++) {
@@ -111,7 +111,10 @@ uint64_t np_seen_bring_back(neap_device *m, np_stream planned, np_stream stream,
 /* Where no planned use of the stream has waited for those who were in the bytes before, this one does, for all there are. */
 neap_status np_seen_wait_before(neap_device *m, neap_block *block, np_stream stream)
 {
-    neap_status status = block->used_by & (1u << stream) ? NEAP_OK : np_seen_wait_all(m, stream);
+    neap_status status = wait_for_parts(m, stream, block->life);
+    if (status == NEAP_OK && !(block->used_by & (1u << stream))) {
+        status = np_seen_wait_all(m, stream);
+    }
     block->used_by |= 1u << stream;
     return status;
 }
@@ -129,15 +132,14 @@ bool np_seen_match(neap_device *m, const np_program_event *event, np_given *give
                                       : is_planned_use(planned, event->n_uses, &next, &given->uses[i])) {
             continue;
         }
-        if (block->life != NP_NO_LIFE && is_away(m->pattern, block->life) && np_visit_is_small(m, block)) {
+        if (block->life != NP_NO_LIFE && np_seen_is_away(m->pattern, block->life) && np_visit_is_small(m, block)) {
             given->is_visited = given->is_late = true;
-        } else if (block->life == NP_NO_LIFE || is_away(m->pattern, block->life)) {
+        } else if (block->life == NP_NO_LIFE || np_seen_is_away(m->pattern, block->life)) {
             np_beneath_doubt_use(m, block, event->subject);
             *why = NEAP_DEPARTURE_ABSENT;
             return false;
         }
-        if (wait_for_parts(m, given->work->stream, block->life) != NEAP_OK ||
-            np_seen_wait_before(m, block, given->work->stream) != NEAP_OK) {
+        if (np_seen_wait_before(m, block, given->work->stream) != NEAP_OK) {
             *why = NEAP_DEPARTURE_FAILED;
             return false;
         }
@@ -147,21 +149,26 @@ bool np_seen_match(neap_device *m, const np_program_event *event, np_given *give
     return true;
 }
 
+void np_seen_note_late(neap_device *m, uint32_t life, np_stream stream, uint64_t mark)
+{
+    np_pattern *pattern = m->pattern;
+    if (pattern->late[life] > 0 && pattern->late_stream[life] != stream) {
+        np_seen_promote(m, life);
+    }
+    pattern->late[life] = mark;
+    pattern->late_stream[life] = (uint8_t)stream;
+}
+
 /* Whatever takes the block away, or comes after it, comes after this work. The mark is one of the planned stream, wherever
  * the work itself was given. */
 void np_seen_note(neap_device *m, const np_program_event *event, const np_given *given, uint64_t mark)
 {
-    np_pattern *pattern = m->pattern;
-    const np_program_use *planned = &pattern->program.uses.items[event->first_use];
+    const np_program_use *planned = &m->pattern->program.uses.items[event->first_use];
     uint32_t next = 0;
     for (size_t i = 0; i < given->n_uses; i++) {
         const neap_block *block = given->uses[i].block;
         if (block->life != NP_NO_LIFE && !is_planned_use(planned, event->n_uses, &next, &given->uses[i])) {
-            if (pattern->late[block->life] > 0 && pattern->late_stream[block->life] != event->stream) {
-                np_seen_promote(m, block->life);
-            }
-            pattern->late[block->life] = mark;
-            pattern->late_stream[block->life] = event->stream;
+            np_seen_note_late(m, block->life, event->stream, mark);
         }
     }
 }

@@ -2,10 +2,9 @@
 
 static bool is_allowed(const neap_device *m, const neap_block *block)
 {
-    return block->life == NP_NO_LIFE ? np_block_is_here(block) : np_follow_is_always_here(m, block);
+    return block->life == NP_NO_LIFE ? np_block_is_here(block) : !np_seen_is_away(m->pattern, block->life);
 }
 
-/* None of its blocks moves as long as the plan is followed: whoever was in their bytes before was there before it began. */
 static neap_status wait_on_plan(neap_device *m, const np_given *given)
 {
     np_stream stream = given->work->stream;
@@ -47,9 +46,13 @@ neap_status np_stray_ready(neap_device *m, const neap_work *work, const neap_use
     return is_on_plan ? NEAP_OK : ready_off_plan(m, given);
 }
 
-void np_stray_given(const np_given *given)
+void np_stray_given(neap_device *m, const np_given *given, uint64_t mark)
 {
     for (size_t i = 0; i < given->n_uses; i++) {
-        given->uses[i].block->clean.n_writes += given->uses[i].kind != NEAP_ACCESS_READ;
+        neap_block *block = given->uses[i].block;
+        block->clean.n_writes += given->uses[i].kind != NEAP_ACCESS_READ;
+        if (m->state == NEAP_STATE_RUN && block->life != NP_NO_LIFE && !np_follow_is_always_here(m, block)) {
+            np_seen_note_late(m, block->life, given->work->stream, mark);
+        }
     }
 }

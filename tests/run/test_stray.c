@@ -104,23 +104,45 @@ static void test_comes_home(void **state)
     little_end(&p);
 }
 
-/* Of a planned block that lives for a part of the iteration, nobody knows by the plan who is in its bytes: it is left. */
+/* A planned block that lives for a part of the iteration: whoever is in its bytes after it comes after the stray. The
+ * simulated device finds uses that nothing orders. */
 static void test_planned_block(void **state)
 {
     static little_program p;
-    visitor v = {.block = &p.acts[2], .every = 1};
+    visitor v = {.every = 1};
     (void)state;
     begin(&p, 0);
     (void)little_run_until_plan(&p, 20);
     little_laps(&p, 2);
     p.user = &v;
     p.after_event = come;
-    little_laps(&p, 1);
-    ASSERT_GE(v.n_strays, 1);
-    ASSERT_EQ(little_stats(&p).departures[NEAP_DEPARTURE_USES], 1);
-    p.after_event = NULL;
-    little_laps(&p, 3);
+    for (uint32_t i = 0; i <= p.options.n_layers; i++) {
+        v.block = &p.acts[i];
+        little_laps(&p, 2);
+    }
+    ASSERT_GE(v.n_strays, 2 * p.options.n_layers);
+    ASSERT_EQ(little_stats(&p).n_departures, 0);
+    little_end(&p);
+}
+
+/* The same with swaps: what is away when it is used is not swapped any more, in the end. */
+static void test_planned_block_with_swaps(void **state)
+{
+    static little_program p;
+    visitor v = {.block = &p.acts[2], .every = 1};
+    uint64_t n_departures;
+    (void)state;
+    begin(&p, 56);
+    (void)little_run_until_plan(&p, 20);
+    little_laps(&p, 20);
+    p.user = &v;
+    p.after_event = come;
+    little_laps(&p, 60);
+    n_departures = little_stats(&p).n_departures;
+    little_laps(&p, 10);
     ASSERT_EQ(p.device->state, NEAP_STATE_RUN);
+    ASSERT_TRUE(p.device->pattern->program.swaps.n > 0);
+    ASSERT_EQ(little_stats(&p).n_departures, n_departures);
     little_end(&p);
 }
 
@@ -146,8 +168,11 @@ static void test_doubts_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_event),           cmocka_unit_test(test_is_not_swapped),
-        cmocka_unit_test(test_comes_home),         cmocka_unit_test(test_planned_block),
+        cmocka_unit_test(test_no_event),
+        cmocka_unit_test(test_is_not_swapped),
+        cmocka_unit_test(test_comes_home),
+        cmocka_unit_test(test_planned_block),
+        cmocka_unit_test(test_planned_block_with_swaps),
         cmocka_unit_test(test_doubts_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
