@@ -133,8 +133,8 @@ rested() { # rested OPTION...
     touch wrong
 }
 
-# A thread that does nothing but copy comes between others' events at any time: a plan is found, and followed, with swaps
-# under a limit and nothing looked at without one. Where the plan came too late, once more.
+# A thread that does nothing but copy comes between others' events at any time: a plan is found all the same, and followed
+# to the end. Where the plan came too late, once more.
 helped() { # helped LIMIT OPTION...
     local tries=0
     alone 1 --helper "${@:2}" || return
@@ -203,8 +203,9 @@ all_cases() {
     for n in 3 40 300; do
         begin failing $n --iterations=12
     done
-    each "$usual" --iterations=$long --helper=2
     begin helped "" --iterations=$long
+    begin helped "" --iterations=$long --helper=2
+    begin helped 4194304 --iterations=$long --helper=2
     begin helped 4194304 --iterations=$long --clip --copies
     begin rested --iterations=$rests
     begin rested --iterations=$rests --helper
