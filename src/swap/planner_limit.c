@@ -129,18 +129,18 @@ typedef struct fitting {
     const chooser *by;
     uint64_t limit;
     np_judged *best; /* the lowest footprint so far, */
-    uint64_t *aim;   /* and its aim */
-    bool *fits;
+    uint64_t aim;    /* and its aim */
+    bool fits;       /* the last one does */
     np_judged trial;
 } fitting;
 
 static neap_status try_aim(fitting *f, uint64_t aim, uint64_t *footprint)
 {
-    neap_status status = plan_aim(f->planner, f->by, aim, f->limit, &f->trial, f->fits);
+    neap_status status = plan_aim(f->planner, f->by, aim, f->limit, &f->trial, &f->fits);
     *footprint = f->trial.place.footprint;
     if (status == NEAP_OK && *footprint < f->best->place.footprint) {
         exchange(f->best, &f->trial);
-        *f->aim = aim;
+        f->aim = aim;
     }
     return status;
 }
@@ -151,7 +151,7 @@ static neap_status try_between(fitting *f, uint64_t floor)
     static const double shares[] = {0.125, 0.375, 0.625};
     uint64_t room = f->limit > floor ? f->limit - floor : 0;
     neap_status status = NEAP_OK;
-    for (size_t i = 0; i < sizeof shares / sizeof *shares && room > 0 && status == NEAP_OK && !*f->fits; i++) {
+    for (size_t i = 0; i < sizeof shares / sizeof *shares && room > 0 && status == NEAP_OK && !f->fits; i++) {
         uint64_t footprint;
         status = try_aim(f, floor + (uint64_t)(shares[i] * (double)room), &footprint);
     }
@@ -163,31 +163,32 @@ static neap_status try_between(fitting *f, uint64_t floor)
 static neap_status first_fit_below(np_planner *planner, const chooser *by, uint64_t limit, np_judged *best,
                                    uint64_t *aim, uint64_t *missed, bool *fits)
 {
-    fitting f = {.planner = planner, .by = by, .limit = limit, .best = best, .aim = aim, .fits = fits};
+    fitting f = {.planner = planner, .by = by, .limit = limit, .best = best, .aim = limit};
     uint64_t next = limit;
     np_floor floor;
     neap_status status = np_bound_floor(planner->timeline, &floor);
     best->place.footprint = UINT64_MAX;
     *missed = limit;
-    *fits = false;
-    for (uint32_t i = 0; i < MAX_LOWERINGS && status == NEAP_OK && !*fits; i++) {
+    for (uint32_t i = 0; i < MAX_LOWERINGS && status == NEAP_OK && !f.fits; i++) {
         uint64_t over = 0;
         uint64_t footprint;
         uint64_t step;
         status = try_aim(&f, next, &footprint);
-        if (status == NEAP_OK && !*fits && footprint < UINT64_MAX) {
+        if (status == NEAP_OK && !f.fits && footprint < UINT64_MAX) {
             over = (footprint - limit) * 2 / 3;
         }
-        if (*fits || next <= floor.bytes) {
+        if (f.fits || next <= floor.bytes) {
             break;
         }
         *missed = next;
         step = over > limit / 100 ? over : limit / 100;
         next = step < next - floor.bytes ? next - step : floor.bytes;
     }
-    if (status == NEAP_OK && !*fits && is_search(by) && best->place.footprint < UINT64_MAX) {
+    if (status == NEAP_OK && !f.fits && is_search(by) && best->place.footprint < UINT64_MAX) {
         status = try_between(&f, floor.bytes);
     }
+    *aim = f.aim;
+    *fits = f.fits;
     np_judged_free(&f.trial, planner->timeline->memory);
     return status;
 }
