@@ -118,36 +118,37 @@ visited() { # visited OPTION...
     touch wrong
 }
 
-# Without a limit nobody looks at the work of a program that is PyTorch, once it has been on its plan for a while. Its bytes
-# are right (that is compared), whatever it does then. Where the plan came too late, once more.
-rested() { # rested OPTION...
-    local tries=0
-    alone 1 --torch "$@" || return
+# reported WHAT CHECK LIMIT OPTION...: its bytes are right (that is compared), and CHECK finds in its report what is to be
+# there. Where the plan came too late, once more.
+reported() {
+    local what=$1 check=$2 limit=$3 tries=0
+    shift 3
+    alone 1 "$@" || return
     while [ $tries -lt 5 ]; do
         tries=$((tries + 1))
         on=(NEAP_HOOK=run NEAP_REPORT=report NEAP_REPORT_JSON=1)
-        hooked 1 "" --torch "$@"
-        grep -q '"n_rests": [1-9]' report && return
+        hooked 1 "$limit" "$@"
+        "$check" && return
     done
-    echo "work was looked at all the time: trainer --torch $*"
+    echo "$what: trainer $*"
+    cat report
     touch wrong
 }
 
+# Without a limit nobody looks at the work of a program that is PyTorch, once it has been on its plan for a while.
+has_rests() { grep -q '"n_rests": [1-9]' report; }
+rested() { # rested OPTION...
+    reported "work was looked at all the time" has_rests "" --torch "$@"
+}
+
 # A thread that does nothing but copy comes between others' events at any time: a plan is found all the same, and followed
-# to the end. Where the plan came too late, once more.
+# to the end.
+has_strays() {
+    grep -q '"n_strays": [1-9]' report && grep -q '"n_departures": [01],' report &&
+        grep -q '"n_iterations": [1-9]' report
+}
 helped() { # helped LIMIT OPTION...
-    local tries=0
-    alone 1 --helper "${@:2}" || return
-    while [ $tries -lt 5 ]; do
-        tries=$((tries + 1))
-        on=(NEAP_HOOK=run NEAP_REPORT=report NEAP_REPORT_JSON=1)
-        hooked 1 "$1" --helper "${@:2}"
-        grep -q '"n_strays": [1-9]' report && grep -q '"n_departures": [01],' report &&
-            grep -q '"n_iterations": [1-9]' report && return
-    done
-    echo "a copy that came when it liked was in the way: trainer --helper ${*:2}"
-    cat report
-    touch wrong
+    reported "a copy that came when it liked was in the way" has_strays "$1" --helper "${@:2}"
 }
 
 # The N-th copy to the host fails: nothing is wrong but that. The program asks again for memory; where it cannot go on

@@ -47,7 +47,7 @@ static void *run_helper(void *user)
     return NULL;
 }
 
-/* The thread is waited for without the lock: it holds it while it works, and the others go on meanwhile. */
+/* There is nothing left to do for it from before: it was waited for. */
 static void give(helper *h, word *to, unsigned iteration)
 {
     (void)pthread_mutex_lock(&h->lock);
