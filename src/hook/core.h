@@ -126,8 +126,7 @@ extern np_hook np_the_hook; /* a process has one */
 #define NP_HOOK_THREAD _Thread_local __attribute__((tls_model("initial-exec")))
 extern NP_HOOK_THREAD bool np_hook_is_inside;       /* what the thread calls now is neap's own */
 extern NP_HOOK_THREAD np_hook_device *np_hook_held; /* whose lock the thread holds, between two callbacks */
-extern NP_HOOK_THREAD bool
-    np_hook_is_copier; /* the thread has neither malloc'd nor launched so far: its copies are strays */
+extern NP_HOOK_THREAD bool np_hook_is_copier;       /* it has neither malloc'd nor launched: its copies are strays */
 
 /* ---- core.c ---- */
 

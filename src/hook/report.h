@@ -17,8 +17,8 @@ size_t np_hook_report_text(const np_hook_facts *facts, char *text, size_t bytes)
 size_t np_hook_report_json(const np_hook_facts *facts, char *text, size_t bytes); /* one object, on one line */
 size_t np_hook_report_line(const np_hook_facts *facts, char *text, size_t bytes); /* one line for a terminal */
 
-/* The report of all devices, to where the settings say: at exit, and on SIGUSR1. A process that used no device says so only where it is the one that `neap run` became and nothing else
- * was said. */
+/* The report of all devices, to where the settings say: at exit, and on SIGUSR1. A process that used no device says so
+ * only where it is the one that `neap run` became and nothing else was said. */
 void np_hook_report_write(const np_hook_settings *settings);
 
 /* What Python sees: the JSON of all devices as one array. The text is the thread's own until its next call; never NULL,
