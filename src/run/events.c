@@ -105,10 +105,8 @@ neap_status np_exec_ready(neap_device *m, const neap_work *work, uint64_t key, c
         status = np_follow_ready(m, key, given, &given->is_planned);
     }
     if (!given->is_planned && status == NEAP_OK) {
-        uint64_t copied = m->stats.bytes_in + m->stats.bytes_out;
         given->times = np_recorder_times(&m->recorder);
         status = np_loose_ready(m, given);
-        m->recorder.is_disturbed |= copied != m->stats.bytes_in + m->stats.bytes_out;
     }
     return status;
 }

@@ -236,19 +236,10 @@ static neap_status find_lowest(np_study *s, np_judged *best)
         status = np_plan_without_overhead(&s->planner, s->lesson->overhead / 2, &other, &lowest_peak);
     }
     if (status == NEAP_OK && is_better_at_cost(s, &other, best)) {
-        np_judged worse = *best;
-        *best = other;
-        other = worse;
+        np_judged_exchange(best, &other);
     }
     np_judged_free(&other, s->lesson->memory);
     return status;
-}
-
-static void exchange(np_judged *a, np_judged *b)
-{
-    np_judged old = *a;
-    *a = *b;
-    *b = old;
 }
 
 /* s->judged costs no more than was allowed? */
@@ -269,7 +260,7 @@ static neap_status raise_to_cost(np_study *s, np_judged *held)
     bool cheap = false;
     neap_status status = is_cheap(s, &cheap);
     if (status == NEAP_OK && cheap) {
-        exchange(&s->judged, held);
+        np_judged_exchange(&s->judged, held);
     }
     for (int i = 0; i < COST_TRIALS && !cheap && status == NEAP_OK; i++) {
         uint64_t middle = low + (high - low) / 2;
@@ -281,11 +272,11 @@ static neap_status raise_to_cost(np_study *s, np_judged *held)
         }
         status = status == NEAP_NO_PLAN ? NEAP_OK : status;
         if (fits) {
-            exchange(&s->judged, held);
+            np_judged_exchange(&s->judged, held);
         }
         *(fits ? &high : &low) = middle;
     }
-    exchange(&s->judged, held);
+    np_judged_exchange(&s->judged, held);
     np_judged_free(held, s->lesson->memory);
     return status;
 }
@@ -296,7 +287,7 @@ static neap_status plan_at_cost(np_study *s)
     np_judged best = {0};
     neap_status status = find_lowest(s, &best);
     if (status == NEAP_OK && best.place.footprint < s->judged.place.footprint) {
-        exchange(&s->judged, &best);
+        np_judged_exchange(&s->judged, &best);
         status = raise_to_cost(s, &best);
         if (status == NEAP_OK && s->judged.swaps.n > 0) {
             s->lesson->limit_used = s->judged.place.footprint + s->lesson->beside_bytes;

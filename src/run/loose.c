@@ -301,10 +301,12 @@ neap_status np_launch(neap_device *m, const np_given *given, uint64_t *mark)
     return m->device->api->launch(m->device, work->stream, &task, mark);
 }
 
-/* Everything that the work uses is on the device when this succeeds. */
+/* Everything that the work uses is on the device when this succeeds. Where it had to come, the recording tells of longer
+ * iterations than the program's own. */
 neap_status np_loose_ready(neap_device *m, const np_given *given)
 {
     const neap_use *uses = given->uses;
+    uint64_t copied = m->stats.bytes_in + m->stats.bytes_out;
     neap_status status = NEAP_OK;
     m->pin++;
     if (m->is_fixed_away) { /* whoever holds it may touch it now, without being seen to */
@@ -328,6 +330,7 @@ neap_status np_loose_ready(neap_device *m, const np_given *given)
         }
     }
     m->exec_name = NULL;
+    m->recorder.is_disturbed |= copied != m->stats.bytes_in + m->stats.bytes_out;
     return status;
 }
 

@@ -17,14 +17,6 @@ static neap_status wait_on_plan(neap_device *m, const np_given *given)
     return status;
 }
 
-static neap_status ready_off_plan(neap_device *m, const np_given *given)
-{
-    uint64_t copied = m->stats.bytes_in + m->stats.bytes_out;
-    neap_status status = np_loose_ready(m, given);
-    m->recorder.is_disturbed |= copied != m->stats.bytes_in + m->stats.bytes_out;
-    return status;
-}
-
 neap_status np_stray_ready(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_given *given)
 {
     bool is_on_plan = m->state == NEAP_STATE_RUN;
@@ -43,7 +35,7 @@ neap_status np_stray_ready(neap_device *m, const neap_work *work, const neap_use
         np_leave(m, NEAP_DEPARTURE_FAILED, work->name);
         is_on_plan = false;
     }
-    return is_on_plan ? NEAP_OK : ready_off_plan(m, given);
+    return is_on_plan ? NEAP_OK : np_loose_ready(m, given);
 }
 
 void np_stray_given(neap_device *m, const np_given *given, uint64_t mark)

@@ -119,17 +119,10 @@ static void find_high(climbing *c)
     }
 }
 
-static void exchange(np_judged *a, np_judged *b)
-{
-    np_judged old = *a;
-    *a = *b;
-    *b = old;
-}
-
 /* The climb stands at the trial from now on. */
 static void keep(climbing *c, uint64_t excess)
 {
-    exchange(&c->now, &c->trial);
+    np_judged_exchange(&c->now, &c->trial);
     c->excess = excess;
     memcpy(c->factors, c->trial_factors, c->planner->timeline->gaps.n * sizeof *c->factors);
     memcpy(c->stalls, c->trial_stalls, c->planner->timeline->n_execs * sizeof *c->stalls);
@@ -253,7 +246,7 @@ static void take(climbing *c)
 {
     bool fitted = c->best->place.footprint <= c->options.limit;
     if (!fitted || c->now.simulation.overhead < c->best->simulation.overhead) {
-        exchange(c->best, &c->now);
+        np_judged_exchange(c->best, &c->now);
     }
 }
 

@@ -35,6 +35,13 @@ neap_status np_judged_copy(const np_judged *judged, const neap_memory *memory, n
     return NEAP_OK;
 }
 
+void np_judged_exchange(np_judged *a, np_judged *b)
+{
+    np_judged old = *a;
+    *a = *b;
+    *b = old;
+}
+
 static uint64_t highest_need(const np_timeline *timeline)
 {
     uint64_t highest = 0;
@@ -120,14 +127,6 @@ neap_status np_plan_bound(np_planner *planner, np_judged *judged)
         judged->place.bound = bound;
     }
     return status;
-}
-
-/* Keeps the better of two in *best. */
-static void keep(np_judged *best, np_judged *trial)
-{
-    np_judged old = *best;
-    *best = *trial;
-    *trial = old;
 }
 
 /* ---- no overhead ---- */
@@ -231,14 +230,14 @@ static neap_status without_overhead(np_planner *planner, np_judged *best, uint64
         if (status == NEAP_OK && peak < best->place.footprint) {
             status = judge_freely(planner, &trial);
             if (status == NEAP_OK && trial.place.footprint < best->place.footprint) {
-                keep(best, &trial);
+                np_judged_exchange(best, &trial);
             }
         }
     }
     if (status == NEAP_OK && best->swaps.n > 0) { /* to swap nothing is a plan, too */
         status = np_plan_pool(planner, PLACE_SECONDS, &trial);
         if (status == NEAP_OK && trial.place.footprint < best->place.footprint) {
-            keep(best, &trial);
+            np_judged_exchange(best, &trial);
         }
     }
     np_judged_free(&trial, planner->timeline->memory);
@@ -261,7 +260,7 @@ static neap_status with_overhead(np_planner *planner, double overhead, np_judged
         status = np_plan_within_limit(planner, NEAP_SWAP_SEARCH, middle, &trial);
         if (status == NEAP_OK && trial.simulation.overhead <= overhead) {
             high = trial.place.footprint < middle ? trial.place.footprint : middle;
-            keep(best, &trial);
+            np_judged_exchange(best, &trial);
         } else if (status == NEAP_OK || status == NEAP_NO_PLAN) {
             low = middle + 1;
             status = NEAP_OK;

@@ -40,6 +40,7 @@ typedef struct np_judged {
 
 void np_judged_free(np_judged *judged, const neap_memory *memory);
 neap_status np_judged_copy(const np_judged *judged, const neap_memory *memory, np_judged *copy);
+void np_judged_exchange(np_judged *a, np_judged *b);
 
 /* The plan of lowest footprint whose overhead is at most `overhead`; 0 for none at all. *lowest_peak is the lowest peak,
  * places not looked at, of the plans without overhead that were tried. */

@@ -116,13 +116,6 @@ static neap_status plan_aim(np_planner *planner, const chooser *by, uint64_t aim
     return status == NEAP_OK && found ? place_trial(planner, by, aim, limit, trial, fits) : status;
 }
 
-static void exchange(np_judged *a, np_judged *b)
-{
-    np_judged old = *a;
-    *a = *b;
-    *b = old;
-}
-
 /* What is looked for below a limit: an aim whose footprint fits, and its plan. */
 typedef struct fitting {
     np_planner *planner;
@@ -139,7 +132,7 @@ static neap_status try_aim(fitting *f, uint64_t aim, uint64_t *footprint)
     neap_status status = plan_aim(f->planner, f->by, aim, f->limit, &f->trial, &f->fits);
     *footprint = f->trial.place.footprint;
     if (status == NEAP_OK && *footprint < f->best->place.footprint) {
-        exchange(f->best, &f->trial);
+        np_judged_exchange(f->best, &f->trial);
         f->aim = aim;
     }
     return status;
@@ -197,7 +190,7 @@ static neap_status first_fit_below(np_planner *planner, const chooser *by, uint6
 static void keep_better(np_judged *best, uint64_t limit, np_judged *trial)
 {
     if (best->place.footprint > limit || trial->simulation.overhead < best->simulation.overhead) {
-        exchange(best, trial);
+        np_judged_exchange(best, trial);
     }
 }
 
@@ -278,7 +271,7 @@ static neap_status fit_widened(np_planner *planner, uint64_t limit, const uint64
         widen_needs(planner->timeline->n_execs, least, reaches[i % 4], next, extra);
         status = plan_aim(planner, &by, next, limit, &trial, fits);
         if (status == NEAP_OK && *fits) {
-            exchange(best, &trial);
+            np_judged_exchange(best, &trial);
             *aim = next;
         }
     }

@@ -105,10 +105,8 @@ static neap_status judge(saving *s, bool *kept)
         status = place_anew(s, options, &excess);
     }
     if (status == NEAP_OK && excess == 0) {
-        np_judged old = *s->best;
         s->trial.limit = s->limit;
-        *s->best = s->trial;
-        s->trial = old;
+        np_judged_exchange(s->best, &s->trial);
         *kept = true;
     }
     return status;

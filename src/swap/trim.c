@@ -131,13 +131,6 @@ static int compare_changes(const void *left, const void *right)
     return a->swap < b->swap ? -1 : a->swap > b->swap;
 }
 
-static void keep(trimming *t)
-{
-    np_judged old = *t->best;
-    *t->best = t->trial;
-    t->trial = old;
-}
-
 static neap_status try_to_place(trimming *t, bool *kept)
 {
     np_place_options options = np_planner_place_options(t->planner, 0, t->limit);
@@ -150,7 +143,7 @@ static neap_status try_to_place(trimming *t, bool *kept)
                            &t->trial.place, &t->trial.layout, &excess);
     *kept = status == NEAP_OK && excess == 0;
     if (*kept) {
-        keep(t);
+        np_judged_exchange(t->best, &t->trial);
     }
     return status;
 }
