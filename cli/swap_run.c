@@ -42,6 +42,7 @@ static void print_json(const swap_request *request, const neap_foresee_options *
     json_uint(&out, "load_min", seen->load_min);
     json_real(&out, "iteration_ns", seen->iteration_ns);
     json_real(&out, "overhead", seen->overhead);
+    json_real(&out, "looking", seen->looking);
     json_real(&out, "bound_overhead", seen->bound_overhead);
     json_real(&out, "bound_overhead_any_directions", seen->bound_overhead_any);
     json_uint(&out, "swaps", seen->n_swaps);
@@ -99,6 +100,10 @@ static void rows_of_times(table *t, const neap_foreseen *seen)
     TABLE_ROW(t, TERM_PLAIN, "iteration", text, "", note);
     TABLE_ROW(t, seen->overhead <= 0.001 ? TERM_GOOD : TERM_WARN, "overhead", units_share(seen->overhead, text), "",
               "of an iteration");
+    if (seen->looking > 0 && seen->n_swaps > 0) {
+        TABLE_ROW(t, TERM_PLAIN, "  looking", units_share(seen->looking, text), "",
+                  "of that: launches are looked at, which the host has no time for");
+    }
     (void)snprintf(note, sizeof note, "no plan at this limit costs less (%s if every direction were known)",
                    units_share(seen->bound_overhead_any, other));
     TABLE_ROW(t, TERM_PLAIN, "  bound", units_share(seen->bound_overhead, text), "", note);
@@ -121,7 +126,10 @@ static void print_table(const swap_request *request, const neap_foresee_options 
                    units_seconds(seen->seconds, text));
     TABLE_ROW(&t, TERM_PLAIN, "method", "run", "", note);
     table_end(&t, 2, stdout);
-    if (seen->n_swaps == 0) {
+    if (seen->n_swaps == 0 && request->zero_overhead && seen->looking > options->overhead) {
+        (void)printf("\n  Nothing is swapped: that its launches are looked at would cost %s alone.\n",
+                     units_share(seen->looking, text));
+    } else if (seen->n_swaps == 0) {
         (void)printf("\n  Nothing has to leave the device.\n");
     }
 }

@@ -427,6 +427,7 @@ typedef struct neap_foreseen {
     uint64_t footprint;        /* device memory to hold, what stands aside included */
     double iteration_ns;       /* of a period, undisturbed */
     double overhead;           /* (period with the plan - without) / without */
+    double looking;            /* of that, what it costs that launches are looked at; 0: nothing, or not known */
     double bound_overhead;     /* no swap-only plan at this limit has less, whatever its constraints, */
     double bound_overhead_any; /* nor would it, had all directions of accesses been known and been the best possible */
     size_t n_swaps;

@@ -163,6 +163,7 @@ int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
 {
     np_hook_device *device;
     neap_status status;
+    bool is_resting;
     bool was_inside = np_hook_is_inside;
     np_hook_is_inside = true;
     np_hook_is_copier = false;
@@ -184,9 +185,10 @@ int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
         note_high(device);
     }
     np_hook_rest_after(device);
+    is_resting = device->manager->rest.is_on;
     (void)pthread_mutex_unlock(&device->manager->lock);
     np_hook_rest_settle(device);
-    np_hook_scrub_where_it_matters();
+    np_hook_scrub_where_it_matters(is_resting);
     np_hook_is_inside = was_inside;
     if (status != NEAP_OK && status != NEAP_DEVICE_FULL) {
         np_hook_say("cuda:%d: %s", ordinal, neap_device_error());
@@ -237,6 +239,7 @@ bool np_hook_free(void *address, void *stream)
 {
     bool was_inside = np_hook_is_inside;
     bool is_found = false;
+    bool is_resting = false;
     np_hook_is_inside = true;
     if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
         is_found = np_hook_verify_free(address);
@@ -247,12 +250,13 @@ bool np_hook_free(void *address, void *stream)
             (void)pthread_mutex_lock(&device->manager->lock);
             is_found = free_on(device, address, stream);
             np_hook_rest_after(device);
+            is_resting = device->manager->rest.is_on;
             (void)pthread_mutex_unlock(&device->manager->lock);
             np_hook_rest_settle(device);
         }
     }
     is_found = is_found || np_hook_pool_free(address, stream);
-    np_hook_scrub_where_it_matters();
+    np_hook_scrub_where_it_matters(is_resting);
     np_hook_is_inside = was_inside;
     return is_found;
 }

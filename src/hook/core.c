@@ -225,7 +225,7 @@ static np_hook_device *open_device(int ordinal, const char **why)
     np_hook_index_init(&device->index, &np_memory_default);
     np_hook_kernels_init(&device->kernels, &np_memory_default);
     np_hook_recall_init(&device->recall, &np_memory_default);
-    np_hook_rest_init(&device->rest);
+    np_hook_rest_init(device);
     np_caching_init(&device->caching, false, &np_memory_default);
     device->has_baseline = true;
     return device;

@@ -230,7 +230,7 @@ np_hook_parameters np_hook_parameters_of(const np_hook_call *call, const np_cupt
 
 /* ---- scrub.c ---- */
 void np_hook_scrub(void); /* what is below: in the function that the program has called, or near to it */
-void np_hook_scrub_where_it_matters(void);
+void np_hook_scrub_where_it_matters(bool is_resting);
 
 /* ---- sight.c ---- */
 bool np_hook_is_overlapping(const np_hook_call *call, const np_cupti_data *data); /* with the one in front of it */
@@ -242,7 +242,7 @@ void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool p
 void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data);
 
 /* ---- rest.c: all under the lock, but for the last ---- */
-void np_hook_rest_init(np_hook_rest *rest);
+void np_hook_rest_init(np_hook_device *device);
 /* Around each malloc and free of the program. */
 void np_hook_rest_before(np_hook_device *device, void *stream);
 void np_hook_rest_after(np_hook_device *device);

@@ -39,7 +39,7 @@ static void see(np_hook_device *device, const watched *w, const np_cupti_data *d
         np_hook_see_after(device, w->call, data);
         np_hook_held = NULL;
         (void)pthread_mutex_unlock(&device->manager->lock);
-        np_hook_scrub_where_it_matters();
+        np_hook_scrub_where_it_matters(false);
     }
     np_hook_is_inside = false;
 }

@@ -1,8 +1,8 @@
 /* rest.c: looking away from a program's work, where nothing of it matters (run/rest.h).
  *
  * What CUPTI takes for telling of a launch, and neap for looking at it, is half a microsecond and more: nothing where the
- * device is busy, some per cent where the host holds it up. Without a limit, once a plan was followed for some iterations,
- * launches and copies are no longer told of, and only mallocs and frees are looked at, as long as
+ * device is busy, some per cent where the host holds it up. Where nothing is swapped, once a plan was followed for some
+ * iterations, launches and copies are no longer told of, and only mallocs and frees are looked at, as long as
  *
  *   - all of them name one stream, and so come in its order, as the work does that uses them. (What other streams do with
  *     a block is over for that stream when it is freed there: so cudaFreeAsync has it.)
@@ -14,9 +14,16 @@
 
 enum { LAPS = 8, STREAM_LAPS = 2 }; /* on the plan, and with one stream, before it begins */
 
-void np_hook_rest_init(np_hook_rest *rest)
+/* Under a limit in bytes blocks may have to leave at any time. */
+static bool is_wanted(const np_hook_settings *settings)
 {
-    *rest = (np_hook_rest){.stream = NP_HOOK_NO_STREAM};
+    return settings->mode == NP_HOOK_RUN && settings->limit == 0;
+}
+
+void np_hook_rest_init(np_hook_device *device)
+{
+    device->rest = (np_hook_rest){.stream = NP_HOOK_NO_STREAM};
+    device->manager->rest.is_offered = is_wanted(&np_the_hook.settings);
 }
 
 /* Under the lock, within whatever ends the plan. */
@@ -29,20 +36,14 @@ static void on_end(void *user)
     }
 }
 
-static bool is_wanted(const np_hook_settings *settings)
-{
-    return settings->mode == NP_HOOK_RUN && settings->limit == 0 && settings->limit_share <= 0 &&
-           settings->overhead <= 0 && !settings->record;
-}
-
 static bool can_begin(const np_hook_device *device)
 {
     const neap_device *m = device->manager;
-    return is_wanted(&np_the_hook.settings) && np_hook_is_pytorch() && !device->rest.is_refused &&
-           np_the_hook.is_seeing && !np_the_hook.aside && !np_the_hook.has_thread_streams &&
-           !np_the_hook.has_many_devices && device->rest.stream != NP_HOOK_NO_STREAM &&
-           m->stats.n_iterations - device->rest.since >= STREAM_LAPS && device->n_captures == 0 &&
-           device->graphs.n == 0 && device->kept.n == 0 && m->pattern->n_laps >= LAPS && np_rest_is_possible(m);
+    return m->rest.is_offered && np_hook_is_pytorch() && !device->rest.is_refused && np_the_hook.is_seeing &&
+           !np_the_hook.aside && !np_the_hook.has_thread_streams && !np_the_hook.has_many_devices &&
+           device->rest.stream != NP_HOOK_NO_STREAM && m->stats.n_iterations - device->rest.since >= STREAM_LAPS &&
+           device->n_captures == 0 && device->graphs.n == 0 && device->kept.n == 0 && m->pattern->n_laps >= LAPS &&
+           np_rest_is_possible(m);
 }
 
 void np_hook_rest_before(np_hook_device *device, void *stream)

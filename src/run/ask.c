@@ -103,9 +103,9 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->is_replan = wish->is_replan;
     lesson->may_raise = m->is_beneath && !wish->is_replan && !has_swaps(m);
     lesson->lap_ns = wish->lap_ns;
+    lesson->rested_ns = wish->rested_ns;
     lesson->overhead = m->overhead;
-    lesson->swap_ns = m->is_beneath ? NP_SWAP_NS : 0;
-    lesson->copy_weight = m->is_beneath ? NP_COPY_WEIGHT : 0;
+    lesson->has_tolls = m->is_beneath;
     lesson->host_device = m->is_beneath ? m->device : NULL;
     lesson->host_bytes = m->host.held_bytes; /* of which the plan before this one gives its own back */
     status = copy_doubts(m, wish, lesson);
@@ -220,6 +220,7 @@ static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **
     }
     if (status == NEAP_OK) {
         (*pattern)->quiet_ns = lesson->lap_ns;
+        (*pattern)->rested_ns = lesson->rested_ns;
     }
     return status;
 }
@@ -322,7 +323,7 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
     np_log(m, NEAP_LOG_INFO, "a plan for %zu events: %llu bytes for a load of %llu, %zu swaps, %s %% overhead",
            pattern->program.events.n, (unsigned long long)pattern->program.footprint,
            (unsigned long long)pattern->program.peak_load, pattern->program.swaps.n,
-           np_real_fixed(100 * pattern->program.overhead, 2).text);
+           np_real_fixed(100 * np_pattern_plan_overhead(pattern), 2).text);
 }
 
 static void take_lesson(neap_device *m, np_lesson *lesson)

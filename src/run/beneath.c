@@ -15,7 +15,6 @@ enum {
     DOUBTED_KEPT = 1 << 12, /* blocks: those of the last iterations are among them */
 };
 
-#define MEASURE_NS 5e8    /* of laps */
 #define GOOD_ENOUGH 1.002 /* of the load: no better plan is looked for */
 
 void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
@@ -242,21 +241,13 @@ static void ask_again(neap_device *m, np_pattern *pattern, bool is_urgent, const
     np_array_free(m->memory, &lives);
 }
 
-enum { LAPS_MEASURED = 8, MANY_LAPS = 60 };
-
-/* Short iterations vary more, and more of them fit into the same time. */
-static bool is_measured(const np_pattern *pattern)
-{
-    return pattern->laps_ns.n >= MANY_LAPS || (pattern->laps_ns.n >= LAPS_MEASURED &&
-                                               (double)pattern->laps_ns.n * np_pattern_lap_ns(pattern) > MEASURE_NS);
-}
-
 /* A plan that was made in no time has been measured: now there is time for a good one. What it costs is said of iterations
  * as they are, not of the quickest: a program that the host holds up has none alike. */
 static void ask_for_better(neap_device *m, np_pattern *pattern)
 {
     np_plan_wish wish = {.seed = m->options.seed,
                          .lap_ns = np_pattern_lap_ns(pattern),
+                         .rested_ns = pattern->rested_ns,
                          .timed = &pattern->timed,
                          .unseen_of = pattern,
                          .is_anew = true};
@@ -302,8 +293,10 @@ void np_beneath_replan(neap_device *m)
     if (followed) {
         np_visit_heed(m, followed);
     }
-    if (followed && is_measured(followed) && !atomic_load(&m->learner.is_busy)) {
-        if (needs_times(m, followed)) {
+    if (followed && np_pattern_is_measured(followed) && !atomic_load(&m->learner.is_busy)) {
+        if (np_rest_is_awaited(m)) {
+            followed->n_rest_waits += !m->rest.is_on;
+        } else if (needs_times(m, followed)) {
             np_timed_want(&followed->timed, followed->program.n_execs, (uint32_t)followed->program.uses.n,
                           followed->memory);
         } else if (followed->is_quick) {

@@ -322,7 +322,7 @@ static void take_over(neap_device *m, np_pattern *pattern)
     }
     np_pages_clear_arena(&m->pages);
     pattern->was_entered = true;
-    pattern->n_laps = pattern->n_noted = 0;
+    pattern->n_laps = pattern->n_noted = pattern->looked_since = 0;
     pattern->last_lap_start_ns = 0;
     if (!m->pattern || m->is_limited_anew) { /* what is held counts from here on */
         m->pages.recent_peak = m->pages.n_held;

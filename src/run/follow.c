@@ -20,13 +20,25 @@ static void finish(neap_device *m, const np_program_event *event)
 
 /* ---- laps ---- */
 
+/* The lap that ends where this one begins, and the one before it, were looked at as this one is, or were not. */
+static bool is_like_last(const np_pattern *pattern, uint64_t lap)
+{
+    bool is_rested = pattern->is_lap_rested[lap % NP_LAPS];
+    return pattern->is_lap_rested[(lap - 1) % NP_LAPS] == is_rested &&
+           pattern->is_lap_rested[(lap - 2) % NP_LAPS] == is_rested;
+}
+
 /* Takes the time of a lap whose first exec is done. */
 static void note_lap(np_pattern *pattern, uint64_t lap)
 {
     uint64_t start_ns = pattern->lap_times[lap % NP_LAPS].start_ns;
-    if (pattern->last_lap_start_ns != 0 && lap > 1) { /* the first lap after entering has copies of its own */
+    /* the first lap after entering has copies of its own */
+    if (pattern->last_lap_start_ns != 0 && lap > 1 && is_like_last(pattern, lap)) {
+        bool is_rested = pattern->is_lap_rested[lap % NP_LAPS];
         double ns = (double)(start_ns - pattern->last_lap_start_ns);
-        if (pattern->laps_ns.n < pattern->laps_ns.capacity) {
+        if (is_rested) {
+            np_rest_note(pattern, ns);
+        } else if (pattern->laps_ns.n < pattern->laps_ns.capacity) {
             pattern->laps_ns.items[pattern->laps_ns.n++] = ns;
         } else {
             pattern->laps_ns.items[lap % pattern->laps_ns.capacity] = ns;
@@ -68,7 +80,7 @@ static void end_lap(neap_device *m)
     pattern->n_laps++;
     np_history_add(&m->history, pattern->hash);
     pattern->n_refused = 0;
-    if (m->rest.is_on) { /* the lap's first exec was not seen: when it began is not known */
+    if (m->rest.is_on && !m->rest.is_measure) { /* the lap's first exec was not seen: when it began is not known */
         pattern->n_noted = pattern->n_laps;
         pattern->last_lap_start_ns = 0;
     } else {
@@ -93,6 +105,7 @@ static const np_program_event *next_of_blocks(neap_device *m)
     if (m->cursor == m->pattern->program.events.n) {
         end_lap(m);
         m->cursor = 0;
+        np_rest_lap(m);
         np_rest_pass(m);
     }
     return &m->pattern->program.events.items[m->cursor];
@@ -341,6 +354,7 @@ neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool 
     }
     if (event->subject == 0) {
         given->times = &pattern->lap_times[pattern->n_laps % NP_LAPS];
+        pattern->is_lap_rested[pattern->n_laps % NP_LAPS] = false;
     } else if (pattern->timed.state == NP_TIMED_ON) {
         given->times = &pattern->timed.times[event->subject];
     }

@@ -8,7 +8,9 @@ enum { LAPS = 16, FIRST_LAP = 8 }; /* the laps between are taken for the steady 
 typedef struct forecast {
     const np_program *program;
     const uint64_t *exec_ns;
+    np_toll toll;
     uint64_t pause_ns;
+    double owed_ns; /* by the next exec, for copies that were given */
     np_virtual time;
     uint64_t *exec_marks; /* by exec */
     uint8_t *exec_streams;
@@ -29,6 +31,7 @@ static neap_status copy(forecast *f, np_stream stream, uint32_t swap, bool is_ne
     neap_status status = np_virtual_reserve(&f->time, stream);
     if (status == NEAP_OK) {
         *(stream == NP_STREAM_OUT ? &f->bytes_out : &f->bytes_in) += bytes;
+        f->owed_ns += is_needed ? f->toll.copy_ns + f->toll.byte_ns * (double)bytes : 0;
         np_virtual_copy(&f->time, stream, bytes);
         marks[swap] = f->time.streams[stream].mark;
     }
@@ -86,7 +89,9 @@ static neap_status do_event(forecast *f, const np_program_event *event, uint32_t
         np_times *times = event->subject == 0 ? &f->starts[lap] : NULL;
         status = np_virtual_reserve(&f->time, event->stream);
         if (status == NEAP_OK) {
-            np_virtual_launch(&f->time, event->stream, f->exec_ns[event->subject] + f->pause_ns, times);
+            uint64_t ns = f->exec_ns[event->subject] + f->pause_ns + (uint64_t)f->owed_ns;
+            f->owed_ns = 0;
+            np_virtual_launch(&f->time, event->stream, ns, times);
             f->exec_marks[event->subject] = f->time.streams[event->stream].mark;
             f->exec_streams[event->subject] = event->stream;
         }
@@ -133,10 +138,10 @@ static neap_status run(forecast *f, np_forecast *result)
 }
 
 neap_status np_program_forecast(const np_program *program, const uint64_t *exec_ns, const neap_link *link,
-                                const neap_memory *memory, np_forecast *result)
+                                const np_toll *toll, const neap_memory *memory, np_forecast *result)
 {
     size_t n_swaps = program->swaps.n;
-    forecast f = {.program = program, .exec_ns = exec_ns};
+    forecast f = {.program = program, .exec_ns = exec_ns, .toll = *toll};
     neap_status status;
     if (program->n_execs == 0) {
         *result = (np_forecast){0};

@@ -6,6 +6,7 @@
 #define NP_RUN_FORECAST_H
 
 #include "run/program.h"
+#include "run/toll.h"
 
 /* Of an iteration, once they are alike. */
 typedef struct np_forecast {
@@ -14,9 +15,9 @@ typedef struct np_forecast {
     uint64_t bytes_in;
 } np_forecast;
 
-/* exec_ns: durations by exec. What the undisturbed period is longer than their sum is an even pause before every exec.
- * A program without execs takes no time. */
+/* exec_ns: durations by exec. What the undisturbed period is longer than their sum is an even pause before every exec;
+ * what a copy costs those beside it makes the next one longer. A program without execs takes no time. */
 neap_status np_program_forecast(const np_program *program, const uint64_t *exec_ns, const neap_link *link,
-                                const neap_memory *memory, np_forecast *result);
+                                const np_toll *toll, const neap_memory *memory, np_forecast *result);
 
 #endif

@@ -135,8 +135,7 @@ static neap_status make_lesson(foresight *f, uint64_t limit, double limit_share,
     lesson->beside_bytes = f->beside;
     lesson->margin = options->margin;
     lesson->link = options->link;
-    lesson->swap_ns = NP_SWAP_NS;
-    lesson->copy_weight = NP_COPY_WEIGHT;
+    lesson->has_tolls = true;
     lesson->seconds = options->seconds;
     lesson->n_threads = options->n_threads;
     lesson->seed = seed;
@@ -182,7 +181,7 @@ static neap_status try_limit(foresight *f, uint64_t limit, bool *is_held)
     *is_held = true;
     for (uint64_t i = 0; i < N_TRIALS && *is_held && status == NEAP_OK; i++) {
         status = learn(f, limit, 0, f->options.seed + i);
-        *is_held = status == NEAP_OK && !is_raised(f->lesson) && f->lesson->program.overhead <= f->options.overhead;
+        *is_held = status == NEAP_OK && !is_raised(f->lesson) && np_lesson_overhead(f->lesson) <= f->options.overhead;
         status = status == NEAP_NO_PLAN ? NEAP_OK : status;
         if (*is_held && f->lesson->program.swaps.n == 0) {
             break; /* another will not be worse */
@@ -322,8 +321,9 @@ static neap_status answer(const foresight *f, neap_foreseen *seen)
                             .limit_was_raised = is_raised(lesson),
                             .load_min = lesson->load_min + f->beside,
                             .footprint = program->footprint + f->beside,
-                            .iteration_ns = program->period_ns,
-                            .overhead = program->overhead,
+                            .iteration_ns = np_lesson_base_ns(lesson),
+                            .overhead = np_lesson_overhead(lesson),
+                            .looking = program->period_ns / np_lesson_base_ns(lesson) - 1,
                             .n_swaps = program->swaps.n,
                             .bytes_out = lesson->forecast.bytes_out,
                             .bytes_in = lesson->forecast.bytes_in};

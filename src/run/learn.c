@@ -1,5 +1,6 @@
 #include "run/study.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,19 @@ void np_lesson_free(np_lesson *lesson)
     }
 }
 
+double np_lesson_base_ns(const np_lesson *lesson)
+{
+    double period_ns = lesson->program.period_ns;
+    return lesson->rested_ns > 0 && lesson->rested_ns < period_ns ? lesson->rested_ns : period_ns;
+}
+
+double np_lesson_overhead(const np_lesson *lesson)
+{
+    const np_program *program = &lesson->program;
+    double looking = program->period_ns / np_lesson_base_ns(lesson) - 1;
+    return program->swaps.n == 0 ? 0 : program->overhead + (1 + program->overhead) * looking;
+}
+
 /* ---- the period ---- */
 
 static uint32_t event_at(const np_period *period, uint32_t time)
@@ -64,6 +78,11 @@ static neap_status find_period(np_study *s)
     }
     if (status == NEAP_OK && (!lesson->is_disturbed || lesson->lap_ns > 0)) {
         status = np_timing_add_step(lesson->trace, &s->period, lesson->lap_ns);
+    }
+    if (status == NEAP_OK && lesson->rested_ns > 0) {
+        status = np_timing_add_rest(lesson->trace, &s->period, lesson->rested_ns);
+    } else if (status == NEAP_OK) {
+        lesson->rested_ns = np_timing_rest_ns(lesson->trace, &s->period);
     }
     return status;
 }
@@ -186,6 +205,17 @@ static neap_status find_doubtful(np_study *s)
                : status;
 }
 
+static void find_toll(np_study *s)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < s->timeline.n_execs; k++) {
+        sum += (double)s->lesson->trace->events.items[event_at(&s->period, s->timeline.times.items[k])].duration_ns;
+    }
+    if (s->lesson->has_tolls && s->timeline.n_execs > 0) {
+        s->toll = np_toll_of(&s->traffic, sum / s->timeline.n_execs);
+    }
+}
+
 static neap_status set_up(np_study *s)
 {
     np_lesson *lesson = s->lesson;
@@ -198,11 +228,12 @@ static neap_status set_up(np_study *s)
         return status;
     }
     leave_out(s);
+    find_toll(s);
     s->planner = (np_planner){.timeline = &s->timeline,
                               .link = np_link_from(&lesson->link),
                               .min_block = lesson->min_block,
                               .page = lesson->page_bytes,
-                              .least_part = lesson->swap_ns > 0 ? s->timeline.peak_load / LEAST_PART : 0,
+                              .least_part = lesson->has_tolls ? s->timeline.peak_load / LEAST_PART : 0,
                               .seed = lesson->seed,
                               .n_threads = lesson->n_threads,
                               .deadline_ns = s->begin_ns + (uint64_t)(lesson->seconds * 1e9),
@@ -250,15 +281,16 @@ static bool has_whole_pages(const np_program *program, uint64_t page_bytes)
     return true;
 }
 
-/* What a program takes. */
+/* What a program takes. Execs that may run at the same time make it seem shorter than the period is. */
 static neap_status foretell(const np_study *s, np_program *program, np_forecast *forecast)
 {
     const np_lesson *lesson = s->lesson;
     neap_status status = NEAP_OK;
+    double tolls;
     if (program->swaps.n > 0) {
-        status = np_program_forecast(program, lesson->exec_ns.items, &lesson->link, lesson->memory, forecast);
-        program->overhead = np_study_overhead(s, forecast->period_ns / program->period_ns - 1, forecast->bytes_out,
-                                              forecast->bytes_in, program->swaps.n);
+        status = np_program_forecast(program, lesson->exec_ns.items, &lesson->link, &s->toll, lesson->memory, forecast);
+        tolls = np_toll_ns(&s->toll, (double)forecast->bytes_out + (double)forecast->bytes_in, program->swaps.n);
+        program->overhead = fmax(forecast->period_ns - program->period_ns, tolls) / program->period_ns;
     }
     return status;
 }

@@ -23,15 +23,6 @@ typedef struct np_resident {
     bool is_outside;     /* it is kept outside of the arena */
 } np_resident;
 
-/* What a swap costs beside its copies, beneath a program on a GPU: waits of its streams and for them. */
-enum { NP_SWAP_NS = 1000 };
-
-/* Copies take bandwidth from the kernels that run beside them: each byte costs so many times what it would take them to
- * use it, as far as they use the device's bandwidth (traffic.h). Measured on an H200, with all copies hidden: iterations of
- * resnet50, vit-b16 and mobilenet-v2 that moved 0.9, 4.2 and 0.48 GB, and whose kernels use 0.50, 0.14 and 0.28 of 4.5 GB
- * a ms, took 0.8, 0.9 and 0.2 ms longer. Where copies are waited for, the waits are longer than that, and hide it. */
-#define NP_COPY_WEIGHT 6.0
-
 typedef enum np_phase { NP_PHASE_NONE, NP_PHASE_SWAPS, NP_PHASE_PLACES } np_phase;
 
 typedef struct np_lesson {
@@ -44,9 +35,10 @@ typedef struct np_lesson {
     np_doubt_array unseen;            /* and those that are not: sorted by exec */
     uint32_t margin;                  /* execs that a use lasts, before and after */
     bool is_replan;                   /* there is a plan already, and it stays where this one is not within the limit */
-    bool may_raise; /* the limit, where no plan is found within it though it is not too low: a plan is wanted most */
-    bool is_quick;  /* the pool alone where the limit allows it, and quickly */
-    double lap_ns;  /* an iteration without swaps, as measured; 0: it was not */
+    bool may_raise;   /* the limit, where no plan is found within it though it is not too low: a plan is wanted most */
+    bool is_quick;    /* the pool alone where the limit allows it, and quickly */
+    double lap_ns;    /* an iteration without swaps, as measured; 0: it was not */
+    double rested_ns; /* the same while nobody looked at its work; 0: taken from the trace, if that has it */
     np_array(uint64_t) measured_ns; /* of the period's execs, on a plan; empty: they were not */
     double overhead;                /* in place of a limit: the lowest footprint at this cost; 0: not asked for */
     neap_trace *trace;
@@ -59,8 +51,7 @@ typedef struct np_lesson {
     uint64_t beside_bytes; /* held beside the arena, within the limit: slabs, and what has no home */
     uint64_t min_block;
     neap_link link;
-    double swap_ns;     /* what each swap costs the program's streams beside its copies; 0: nothing */
-    double copy_weight; /* and its copies those who run beside them: see NP_COPY_WEIGHT; 0: nothing */
+    bool has_tolls; /* swaps cost the program's kernels something beside what is waited for (toll.h) */
     double seconds;
     unsigned n_threads;
     uint64_t seed;
@@ -92,6 +83,11 @@ static inline uint64_t np_lesson_least_swapped(uint64_t min_block, uint64_t page
 {
     return min_block > page_bytes / 2 ? min_block : page_bytes / 2;
 }
+
+/* What costs are shares of: an iteration without swaps, which nobody looks at, as far as that is known. */
+double np_lesson_base_ns(const np_lesson *lesson);
+/* What the program costs; nothing where it does not swap: then nobody has to look at all. */
+double np_lesson_overhead(const np_lesson *lesson);
 
 /* What is left of a limit for the arena: whole pages. */
 uint64_t np_lesson_arena_limit(const np_lesson *lesson, uint64_t limit);

@@ -40,20 +40,6 @@ uint64_t np_lesson_arena_limit(const np_lesson *lesson, uint64_t limit)
     return rest - rest % lesson->page_bytes;
 }
 
-double np_study_overhead(const np_study *s, double waits, uint64_t bytes_out, uint64_t bytes_in, size_t n_swaps)
-{
-    const np_lesson *lesson = s->lesson;
-    double bytes = (double)bytes_out + (double)bytes_in;
-    double lost_ns = s->traffic.peak > 0 ? lesson->copy_weight * s->traffic.use * bytes / s->traffic.peak : 0;
-    return fmax(waits, lost_ns / s->timeline.period_ns) + (double)n_swaps * lesson->swap_ns / s->timeline.period_ns;
-}
-
-double np_study_cost(const np_study *s, const np_judged *judged)
-{
-    const np_simulation *simulation = &judged->simulation;
-    return np_study_overhead(s, simulation->overhead, simulation->bytes_out, simulation->bytes_in, judged->swaps.n);
-}
-
 static neap_status plan_once(np_study *s, uint64_t limit)
 {
     return s->lesson->has_weights ? np_plan_with_weights(&s->planner, s->lesson->weights, limit, &s->judged)
@@ -64,7 +50,7 @@ static neap_status plan_once(np_study *s, uint64_t limit)
 static uint64_t large_block(const np_study *s)
 {
     uint64_t large = s->timeline.peak_load / LARGE_PART;
-    return s->lesson->swap_ns > 0 && !s->lesson->has_weights && large > s->planner.min_block ? large : 0;
+    return s->lesson->has_tolls && !s->lesson->has_weights && large > s->planner.min_block ? large : 0;
 }
 
 /* Some of the time for swaps of large blocks alone. *least: what is to be set again. */
@@ -208,12 +194,29 @@ static double quick_seconds(const np_study *s)
     return fmin(fmax(two, 0.05), s->lesson->seconds * POOL_SHARE);
 }
 
+/* What is allowed to swaps, of the iteration that is planned: less than was asked for, where looking costs something. */
+static double allowed(const np_study *s)
+{
+    double period_ns = s->timeline.period_ns;
+    double rested_ns = s->lesson->rested_ns;
+    return rested_ns > 0 && rested_ns < period_ns ? (1 + s->lesson->overhead) * rested_ns / period_ns - 1
+                                                  : s->lesson->overhead;
+}
+
+/* What a plan costs, by what is simulated. */
+static double simulated_cost(const np_study *s, const np_judged *judged)
+{
+    const np_simulation *simulation = &judged->simulation;
+    double bytes = (double)simulation->bytes_out + (double)simulation->bytes_in;
+    return simulation->overhead + np_toll_ns(&s->toll, bytes, judged->swaps.n) / s->timeline.period_ns;
+}
+
 /* The better of two at a cost: the lower one that keeps to it, else the cheaper. */
 static bool is_better_at_cost(const np_study *s, const np_judged *a, const np_judged *b)
 {
-    double cost_a = np_study_cost(s, a);
-    double cost_b = np_study_cost(s, b);
-    bool both = cost_a <= s->lesson->overhead && cost_b <= s->lesson->overhead;
+    double cost_a = simulated_cost(s, a);
+    double cost_b = simulated_cost(s, b);
+    bool both = cost_a <= allowed(s) && cost_b <= allowed(s);
     return both ? a->place.footprint < b->place.footprint : cost_a < cost_b;
 }
 
@@ -227,13 +230,13 @@ static neap_status find_lowest(np_study *s, np_judged *best)
     np_judged other = {0};
     neap_status status;
     if (large == 0) {
-        return np_plan_without_overhead(&s->planner, s->lesson->overhead, best, &lowest_peak);
+        return np_plan_without_overhead(&s->planner, allowed(s), best, &lowest_peak);
     }
     begin_large(s, large, &least, &deadline_ns);
-    status = np_plan_without_overhead(&s->planner, s->lesson->overhead / 2, best, &lowest_peak);
+    status = np_plan_without_overhead(&s->planner, allowed(s) / 2, best, &lowest_peak);
     end_large(s, least, deadline_ns);
     if (status == NEAP_OK) {
-        status = np_plan_without_overhead(&s->planner, s->lesson->overhead / 2, &other, &lowest_peak);
+        status = np_plan_without_overhead(&s->planner, allowed(s) / 2, &other, &lowest_peak);
     }
     if (status == NEAP_OK && is_better_at_cost(s, &other, best)) {
         np_judged_exchange(best, &other);
@@ -247,7 +250,7 @@ static neap_status is_cheap(const np_study *s, bool *cheap)
 {
     double cost = 0;
     neap_status status = np_study_foretell(s, &cost);
-    *cheap = status == NEAP_OK && cost <= s->lesson->overhead;
+    *cheap = status == NEAP_OK && cost <= allowed(s);
     return status;
 }
 
@@ -281,11 +284,12 @@ static neap_status raise_to_cost(np_study *s, np_judged *held)
     return status;
 }
 
-/* The lowest footprint at the cost that was allowed, and that is the limit from then on. */
+/* The lowest footprint at the cost that was allowed, and that is the limit from then on. Where looking alone costs more,
+ * nothing is swapped. */
 static neap_status plan_at_cost(np_study *s)
 {
     np_judged best = {0};
-    neap_status status = find_lowest(s, &best);
+    neap_status status = allowed(s) > 0 ? find_lowest(s, &best) : NEAP_NO_PLAN;
     if (status == NEAP_OK && best.place.footprint < s->judged.place.footprint) {
         np_judged_exchange(&s->judged, &best);
         status = raise_to_cost(s, &best);

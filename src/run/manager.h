@@ -162,6 +162,7 @@ typedef struct np_plan_wish {
     bool is_urgent;         /* the one there is, is left again and again */
     bool is_anew;           /* nothing has to stand where it stands now */
     double lap_ns;          /* see np_lesson */
+    double rested_ns;       /* see np_lesson */
     const np_timed *timed;  /* NULL, or of the pattern that the trace is of; copied */
     const np_doubt *doubts; /* copied */
     size_t n_doubts;

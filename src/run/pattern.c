@@ -6,6 +6,10 @@
 
 #include "base/hash.h"
 
+enum { LAPS_MEASURED = 8, MANY_LAPS = 60 };
+
+#define MEASURED_NS 5e8
+
 uint64_t np_pattern_hash(uint64_t hash, neap_event_kind kind, uint64_t key)
 {
     return np_hash_combine(hash, np_hash_combine((uint64_t)kind, key));
@@ -44,6 +48,7 @@ void np_pattern_free(np_pattern *pattern)
     np_memory_free(memory, pattern->names, pattern->names_bytes, 1);
     np_memory_free(memory, pattern->name_at, n_execs, sizeof *pattern->name_at);
     np_array_free(memory, &pattern->laps_ns);
+    np_array_free(memory, &pattern->rests_ns);
     np_timed_free(&pattern->timed, memory);
     np_array_free(memory, &pattern->doubts);
     np_array_free(memory, &pattern->visitors);
@@ -212,22 +217,22 @@ static int compare_doubles(const void *left, const void *right)
 }
 
 /* The last ones, in order; how many. */
-static size_t sort_laps(const np_pattern *pattern, double sorted[64])
+static size_t sort_laps(const double *laps_ns, size_t n_laps, double sorted[64])
 {
-    size_t n = pattern->laps_ns.n < 64 ? pattern->laps_ns.n : 64;
+    size_t n = n_laps < 64 ? n_laps : 64;
     if (n > 0) {
-        memcpy(sorted, pattern->laps_ns.items, n * sizeof *sorted);
+        memcpy(sorted, laps_ns, n * sizeof *sorted);
         qsort(sorted, n, sizeof *sorted, compare_doubles);
     }
     return n;
 }
 
 /* The mean of the middle half: laps may take turns in being longer and shorter, and some are disturbed by others. */
-double np_pattern_lap_ns(const np_pattern *pattern)
+static double middle_ns(const double *laps_ns, size_t n_laps)
 {
     double sorted[64];
     double sum = 0;
-    size_t n = sort_laps(pattern, sorted);
+    size_t n = sort_laps(laps_ns, n_laps, sorted);
     size_t first = n / 4;
     size_t n_middle = n - 2 * first;
     if (n < 3) {
@@ -239,10 +244,49 @@ double np_pattern_lap_ns(const np_pattern *pattern)
     return sum / (double)n_middle;
 }
 
+double np_pattern_lap_ns(const np_pattern *pattern)
+{
+    return middle_ns(pattern->laps_ns.items, pattern->laps_ns.n);
+}
+
+double np_pattern_rest_ns(const np_pattern *pattern)
+{
+    return middle_ns(pattern->rests_ns.items, pattern->rests_ns.n);
+}
+
+/* Short iterations vary more, and more of them fit into the same time. */
+static bool is_enough(size_t n, double lap_ns)
+{
+    return n >= MANY_LAPS || (n >= LAPS_MEASURED && (double)n * lap_ns > MEASURED_NS);
+}
+
+bool np_pattern_is_measured(const np_pattern *pattern)
+{
+    return is_enough(pattern->laps_ns.n, np_pattern_lap_ns(pattern));
+}
+
+bool np_pattern_is_rest_measured(const np_pattern *pattern)
+{
+    return is_enough(pattern->rests_ns.n, np_pattern_rest_ns(pattern));
+}
+
+double np_pattern_base_ns(const np_pattern *pattern)
+{
+    double period_ns = pattern->program.period_ns;
+    bool is_known = pattern->program.swaps.n > 0 && pattern->rested_ns > 0 && pattern->rested_ns < period_ns;
+    return is_known ? pattern->rested_ns : period_ns;
+}
+
+double np_pattern_plan_overhead(const np_pattern *pattern)
+{
+    const np_program *program = &pattern->program;
+    return program->overhead + (1 + program->overhead) * (program->period_ns / np_pattern_base_ns(pattern) - 1);
+}
+
 double np_pattern_quiet_lap_ns(const np_pattern *pattern)
 {
     double sorted[64];
-    size_t n = sort_laps(pattern, sorted);
+    size_t n = sort_laps(pattern->laps_ns.items, pattern->laps_ns.n, sorted);
     return n < 3 ? NAN : sorted[n / 4];
 }
 

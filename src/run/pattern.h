@@ -68,11 +68,16 @@ typedef struct np_pattern {
     /* time on the device */
     uint64_t n_laps;             /* ended since it was entered */
     uint64_t n_noted;            /* of them, whose first exec's time was taken */
-    np_times lap_times[NP_LAPS]; /* of the first exec of a lap, by lap modulo */
+    np_times lap_times[NP_LAPS]; /* of the first exec of a lap, or what stands for it, by lap modulo */
     uint64_t lap_marks[NP_LAPS];
-    uint64_t last_lap_start_ns; /* of the last lap that was looked at; 0: none */
-    np_array(double) laps_ns;   /* how long laps took, on the plan from begin to end */
-    double quiet_ns;            /* an iteration without swaps, as measured, that it was planned with; 0: it was not */
+    bool is_lap_rested[NP_LAPS]; /* nobody looked when it began */
+    uint64_t last_lap_start_ns;  /* of the last lap that was looked at; 0: none */
+    np_array(double) laps_ns;    /* how long laps took, on the plan from begin to end */
+    double quiet_ns;             /* an iteration without swaps, as measured, that it was planned with; 0: it was not */
+    np_array(double) rests_ns;   /* how long laps took while nobody looked at its work (rest.h), */
+    double rested_ns;            /* and an iteration, by these; 0: not measured */
+    uint64_t looked_since;       /* laps, when work was last seen again */
+    uint32_t n_rest_waits;       /* laps in which a rest was waited for, in vain so far */
     np_timed timed;
 } np_pattern;
 
@@ -103,6 +108,17 @@ uint64_t np_pattern_metadata_bytes(const np_pattern *pattern);
 
 /* How long a lap takes, of the last ones measured; NaN where there are fewer than three. */
 double np_pattern_lap_ns(const np_pattern *pattern);
+
+/* The same of laps that nobody looked at. */
+double np_pattern_rest_ns(const np_pattern *pattern);
+
+/* Have there been enough of them? */
+bool np_pattern_is_measured(const np_pattern *pattern);
+bool np_pattern_is_rest_measured(const np_pattern *pattern);
+
+/* What an iteration takes that has no swaps, and that nobody looks at where that is known; and what the plan costs of it. */
+double np_pattern_base_ns(const np_pattern *pattern);
+double np_pattern_plan_overhead(const np_pattern *pattern);
 
 /* The same, undisturbed: what a quarter of them are below. */
 double np_pattern_quiet_lap_ns(const np_pattern *pattern);

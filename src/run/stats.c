@@ -32,29 +32,31 @@ void neap_get_stats(neap_device *device, neap_stats *stats)
     }
     stats->host_bytes = device->host.held_bytes;
     stats->n_patterns = device->patterns.n;
-    stats->is_planning = atomic_load(&device->learner.is_busy) || device->refine.measured;
+    stats->is_planning = atomic_load(&device->learner.is_busy) || device->refine.measured ||
+                         (device->pattern && device->pattern->is_quick);
     stats->overhead = NAN;
     if (device->pattern) {
         np_follow_note_laps(device);
         stats->peak_load = device->pattern->program.peak_load;
         stats->planned_footprint = device->pattern->program.footprint;
-        stats->plan_overhead = device->pattern->program.overhead;
-        stats->iteration_ns = device->pattern->program.period_ns;
+        stats->plan_overhead = np_pattern_plan_overhead(device->pattern);
+        stats->iteration_ns = np_pattern_base_ns(device->pattern);
         stats->metadata_bytes = np_pattern_metadata_bytes(device->pattern) / device->pattern->program.events.n;
         lap = np_pattern_lap_ns(device->pattern);
-        stats->overhead = lap / device->pattern->program.period_ns - 1;
+        stats->overhead = lap / stats->iteration_ns - 1;
     }
     (void)pthread_mutex_unlock(&device->lock);
 }
 
-/* What is recorded now, or else what the plan at hand was made from. */
+/* What is recorded now, where that has iterations, or else what the plan at hand was made from: a program that ends leaves
+ * its plan, and what it does then is no loop. */
 static const neap_trace *trace_at_hand(const neap_device *m)
 {
     const np_pattern *pattern = m->pattern ? m->pattern : m->patterns.n > 0 ? m->patterns.items[0] : NULL;
-    if (m->state == NEAP_STATE_RUN || (m->recorder.trace && m->recorder.n_events == 0)) {
-        return pattern && pattern->trace ? pattern->trace : m->refine.trace;
-    }
-    return m->recorder.trace;
+    const neap_trace *planned = pattern && pattern->trace ? pattern->trace : m->refine.trace;
+    bool seen;
+    bool is_worth_more = m->state != NEAP_STATE_RUN && np_recorder_is_ready(&m->recorder, &seen);
+    return planned && !is_worth_more ? planned : m->recorder.trace;
 }
 
 neap_status neap_device_trace(neap_device *device, const neap_memory *memory, neap_error *error, neap_trace **trace)

@@ -3,7 +3,7 @@
 #define NP_RUN_STUDY_H
 
 #include "run/learn.h"
-#include "run/traffic.h"
+#include "run/toll.h"
 #include "swap/planner.h"
 
 typedef struct np_study {
@@ -15,6 +15,7 @@ typedef struct np_study {
     np_home *homes; /* by life */
     bool *doubtful; /* by life: it must not be swapped */
     np_traffic traffic;
+    np_toll toll;
     uint64_t begin_ns;
 } np_study;
 
@@ -24,12 +25,5 @@ neap_status np_study_plan(np_study *s);
 /* What s->judged would take as a program, as a share of the iteration: more than is simulated, where its operations are
  * given in an order that makes some wait for others. */
 neap_status np_study_foretell(const np_study *s, double *overhead);
-
-/* All that a plan costs, as shares of the iteration: what it waits, or what kernels lose beside copies, if that is more;
- * and what each swap costs beside that. */
-double np_study_overhead(const np_study *s, double waits, uint64_t bytes_out, uint64_t bytes_in, size_t n_swaps);
-
-/* The same by what is simulated. */
-double np_study_cost(const np_study *s, const np_judged *judged);
 
 #endif

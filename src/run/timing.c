@@ -6,6 +6,9 @@
 #include "base/real.h"
 
 #define LEAST_SHARE 0.3 /* of a recorded duration */
+#define MAX_MS 1e12
+
+static const char REST[] = "rested_ms";
 
 /* From the first exec of an iteration to the first of the next. */
 neap_status np_timing_add_step(neap_trace *trace, const np_period *period, double lap_ns)
@@ -30,6 +33,22 @@ neap_status np_timing_add_step(neap_trace *trace, const np_period *period, doubl
     }
     text = np_real_fixed((double)best * 1e-6, 6);
     return np_trace_add_meta(trace, "step_ms", 7, text.text, strlen(text.text));
+}
+
+/* Of one iteration, as the step is. */
+neap_status np_timing_add_rest(neap_trace *trace, const np_period *period, double rested_ns)
+{
+    double n = period->variants.n > 1 ? (double)period->variants.n : 1;
+    np_real_text text = np_real_fixed(rested_ns / n * 1e-6, 6);
+    return np_trace_add_meta(trace, REST, strlen(REST), text.text, strlen(text.text));
+}
+
+double np_timing_rest_ns(const neap_trace *trace, const np_period *period)
+{
+    const char *text = neap_trace_meta(trace, REST);
+    double n = period->variants.n > 1 ? (double)period->variants.n : 1;
+    double ms = 0;
+    return text && np_real_read(text, strlen(text), &ms) && ms > 0 && ms < MAX_MS ? ms * n * 1e6 : 0;
 }
 
 /* An exec's duration is the shortest of those seen: the first time, memory is touched that never was before. */

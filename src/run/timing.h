@@ -11,4 +11,10 @@ void np_timing_settle(neap_trace *trace, const np_period *period, const uint64_t
 /* Adds the trace's step_ms, by the same iteration, or else by the shortest that was recorded. */
 neap_status np_timing_add_step(neap_trace *trace, const np_period *period, double lap_ns);
 
+/* Adds the trace's rested_ms: an iteration as it was while nobody looked at the program's work. */
+neap_status np_timing_add_rest(neap_trace *trace, const np_period *period, double rested_ns);
+
+/* What it says, of the whole period; 0: nothing. */
+double np_timing_rest_ns(const neap_trace *trace, const np_period *period);
+
 #endif

@@ -5,7 +5,7 @@
 #include "hook/core.h"
 #include "testing.h"
 
-enum { PAGE = 4096, N_BLOCKS = 4, ENOUGH_LAPS = 100 };
+enum { PAGE = 4096, N_BLOCKS = 4, ENOUGH_LAPS = 100, EXEC_NS = 1000000 };
 
 #define STREAM ((void *)0x40)
 #define OTHER ((void *)0x41)
@@ -113,13 +113,13 @@ static void note_begin(np_device *of, np_stream stream, np_times *times)
 {
     (void)stream;
     if (times) {
-        *times = (np_times){1000 * (of->api->mark(of, 0) + of->api->mark(of, 1)), 1000};
+        *times = (np_times){EXEC_NS * (of->api->mark(of, 0) + of->api->mark(of, 1)), EXEC_NS};
     }
 }
 
 static uint64_t note_end(np_device *of, np_stream stream)
 {
-    np_task task = {.duration_ns = 1000};
+    np_task task = {.duration_ns = EXEC_NS};
     uint64_t mark = 0;
     ASSERT_OK(of->api->launch(of, stream, &task, &mark));
     return mark;
@@ -133,9 +133,9 @@ static neap_status note_adopt(np_device *of, np_stream stream, void *native)
     return NEAP_OK;
 }
 
-static void open_scene(void)
+static void open_scene_at(double limit_share, double overhead)
 {
-    neap_device_options options = {.min_block = PAGE, .plan_seconds = 0.05};
+    neap_device_options options = {.min_block = PAGE, .plan_seconds = 0.05, .limit_share = limit_share};
     np_device *raw;
     memset(&device, 0, sizeof device);
     memset(&np_the_hook, 0, sizeof np_the_hook);
@@ -155,12 +155,17 @@ static void open_scene(void)
     raw->api = &api;
     ASSERT_OK(np_manager_open(raw, &options, NULL, &device.manager));
     device.manager->learner.learns_at_once = true;
-    np_beneath_begin(device.manager, 0, 0);
+    np_beneath_begin(device.manager, 0, overhead);
     np_hook_index_init(&device.index, &np_memory_default);
     np_hook_kernels_init(&device.kernels, &np_memory_default);
     np_hook_recall_init(&device.recall, &np_memory_default);
-    np_hook_rest_init(&device.rest);
+    np_hook_rest_init(&device);
     np_caching_init(&device.caching, false, &np_memory_default);
+}
+
+static void open_scene(void)
+{
+    open_scene_at(0, 0);
 }
 
 static void close_scene(void)
@@ -412,16 +417,14 @@ static void test_not_begun(void **state)
 {
     atomic_bool *const flags[] = {&np_the_hook.has_thread_streams, &np_the_hook.has_many_devices};
     (void)state;
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 4; i++) {
         np_hook_settings *settings = &np_the_hook.settings;
         open_scene();
         settings->limit = i == 0 ? 1 << 20 : 0;
-        settings->limit_share = i == 1 ? 0.7 : 0;
-        settings->overhead = i == 2 ? 0.01 : 0;
-        settings->record = i == 3 ? "trace.neap" : NULL;
-        settings->mode = i == 4 ? NP_HOOK_RECORD : NP_HOOK_RUN;
-        if (i >= 5) {
-            *flags[i - 5] = true;
+        settings->mode = i == 1 ? NP_HOOK_RECORD : NP_HOOK_RUN;
+        np_hook_rest_init(&device);
+        if (i >= 2) {
+            *flags[i - 2] = true;
         }
         never_rests();
         close_scene();
@@ -485,6 +488,27 @@ static void test_not_final(void **state)
     close_scene();
 }
 
+/* Words that name another block now and then: what was not planned is in the stream's order all the same. */
+static void test_late_uses(void **state)
+{
+    (void)state;
+    open_scene();
+    for (int i = 0; i < 2 * ENOUGH_LAPS; i++) {
+        void *a = make(3 * PAGE, STREAM);
+        void *b = make(5 * PAGE, STREAM);
+        launch(a);
+        launch(b);
+        launch(i % 3 == 0 ? a : b);
+        drop(a, STREAM);
+        launch(b);
+        drop(b, STREAM);
+        ASSERT_TRUE(i < ENOUGH_LAPS || device.manager->state == NEAP_STATE_RUN);
+    }
+    ASSERT_EQ(device.manager->stats.n_departures, 0);
+    ASSERT_TRUE(is_resting());
+    close_scene();
+}
+
 /* Work of two streams in the same bytes has waits in its plan, which must be given. */
 static void test_two_streams(void **state)
 {
@@ -540,6 +564,93 @@ static void test_refusal(void **state)
     close_scene();
 }
 
+/* Iterations until the plan at hand is one that was not made in no time. */
+static void plan(void)
+{
+    int n = 0;
+    do {
+        iterate_many(1);
+        ASSERT_LT(++n, 10 * ENOUGH_LAPS);
+    } while (device.manager->state != NEAP_STATE_RUN || device.manager->pattern->is_quick);
+    iterate_many(ENOUGH_LAPS);
+}
+
+/* Where blocks may be swapped, laps of the pool alone are measured that nobody looks at, in turns with others. After each
+ * turn work is seen again, from wherever the program is: the plan goes on, and the next one has swaps. */
+static void test_measure(void **state)
+{
+    const np_pattern *first = NULL;
+    double lap_ns = 0;
+    (void)state;
+    open_scene_at(0.8, 0);
+    for (int i = 0; !first || first->rested_ns <= 0; i++) {
+        bool is_new = !first;
+        iterate_many(1);
+        first = first ? first : device.manager->rest.is_on ? device.manager->pattern : NULL;
+        ASSERT_TRUE(!first || device.manager->pattern == first); /* no other is asked for meanwhile */
+        ASSERT_TRUE(!first || (first->is_quick && (!is_resting() || device.manager->rest.is_measure)));
+        ASSERT_TRUE(!first || !is_new || first->laps_ns.n == 0); /* those before are not compared */
+        ASSERT_LT(i, 4 * ENOUGH_LAPS);
+    }
+    lap_ns = np_pattern_lap_ns(first);
+    ASSERT_TRUE(first->rested_ns == EXEC_NS); /* of a lap that is not seen, the mark alone is known */
+    ASSERT_TRUE(lap_ns > 10 * EXEC_NS && lap_ns < 20 * EXEC_NS);
+    ASSERT_FALSE(is_resting());
+    ASSERT_GE(device.facts.n_rests, 2);
+    plan();
+    ASSERT_EQ(device.manager->stats.n_departures, 0);
+    ASSERT_GT(device.manager->pattern->program.swaps.n, 0);
+    ASSERT_TRUE(device.manager->pattern->rested_ns == EXEC_NS);
+    ASSERT_TRUE(np_pattern_base_ns(device.manager->pattern) == EXEC_NS);
+    ASSERT_FALSE(is_resting());
+    close_scene();
+}
+
+/* It is tried a few times where something always comes between, and not at all where it cannot be: a plan comes. */
+static void test_measure_in_vain(void **state)
+{
+    (void)state;
+    open_scene_at(0.8, 0);
+    for (int i = 0; i < 8; i++) {
+        for (int k = 0; k < ENOUGH_LAPS && !device.manager->rest.is_on; k++) {
+            iterate_many(1);
+        }
+        do_otherwise(OTHER_SIZE);
+    }
+    ASSERT_GE(device.facts.n_rests, 2);
+    ASSERT_LE(device.facts.n_rests, 6);
+    plan();
+    ASSERT_GT(device.manager->pattern->program.swaps.n, 0);
+    ASSERT_TRUE(device.manager->pattern->rested_ns == 0);
+    close_scene();
+
+    open_scene_at(0.8, 0);
+    is_pytorch = false;
+    plan();
+    ASSERT_EQ(device.facts.n_rests, 0);
+    ASSERT_GT(device.manager->pattern->program.swaps.n, 0);
+    close_scene();
+}
+
+/* Looking costs more than swapping may: nothing is swapped, and nobody looks. */
+static void test_looking_costs_too_much(void **state)
+{
+    for (int is_dear = 0; is_dear < 2; is_dear++) {
+        (void)state;
+        open_scene_at(0, 0.5);
+        while (!device.manager->pattern || device.manager->pattern->rested_ns <= 0) {
+            iterate_many(1);
+            ASSERT_LT(device.manager->stats.n_iterations, 10 * ENOUGH_LAPS);
+        }
+        device.manager->pattern->rested_ns = np_pattern_lap_ns(device.manager->pattern) * (is_dear ? 0.6 : 0.95);
+        plan();
+        ASSERT_EQ(device.manager->stats.n_departures, 0);
+        ASSERT_EQ(device.manager->pattern->program.swaps.n == 0, is_dear);
+        ASSERT_EQ(is_resting(), is_dear);
+        close_scene();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -548,6 +659,8 @@ int main(void)
         cmocka_unit_test(test_not_begun),     cmocka_unit_test(test_two_streams),
         cmocka_unit_test(test_refusal),       cmocka_unit_test(test_without_pages),
         cmocka_unit_test(test_not_final),     cmocka_unit_test(test_streams_in_turn),
+        cmocka_unit_test(test_measure),       cmocka_unit_test(test_measure_in_vain),
+        cmocka_unit_test(test_late_uses),     cmocka_unit_test(test_looking_costs_too_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ static double measure_ns(little_program *p)
     return (double)(p->raw->api->now_ns(p->raw) - begin_ns) / N;
 }
 
+static const np_toll no_toll;
+
 /* Returns the overhead. */
 static double compare(const char *settings, double share)
 {
@@ -48,7 +50,7 @@ static double compare(const char *settings, double share)
     stats = little_stats(&p);
     pattern = p.device->pattern;
     ASSERT_OK(p.raw->api->link(p.raw, &link));
-    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &np_memory_default, &forecast));
+    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &no_toll, &np_memory_default, &forecast));
     forecast_ns = forecast.period_ns;
     ASSERT_EQ(stats.bytes_out - before.bytes_out, N * forecast.bytes_out);
     ASSERT_EQ(stats.bytes_in - before.bytes_in, N * forecast.bytes_in);
@@ -86,7 +88,7 @@ static void test_nothing_to_do(void **state)
     neap_link link = {.out_gbs = 1, .in_gbs = 1};
     np_forecast forecast = {.period_ns = -1};
     (void)state;
-    ASSERT_OK(np_program_forecast(&program, NULL, &link, &np_memory_default, &forecast));
+    ASSERT_OK(np_program_forecast(&program, NULL, &link, &no_toll, &np_memory_default, &forecast));
     ASSERT_TRUE(forecast.period_ns == 0);
 }
 
@@ -104,9 +106,44 @@ static void test_pauses(void **state)
     pattern = p.device->pattern;
     ASSERT_OK(p.raw->api->link(p.raw, &link));
     pattern->program.period_ns *= 1.5;
-    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &np_memory_default, &forecast));
+    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &no_toll, &np_memory_default, &forecast));
     ASSERT_TRUE(is_close(forecast.period_ns, pattern->program.period_ns));
     little_end(&p);
+}
+
+/* What copies cost the execs beside them makes those longer, where they do not wait for the link anyway. */
+static void test_tolls(void **state)
+{
+    static const char *const names[] = {"sim:link=4GB/s,page=4KiB,memory=64MiB",
+                                        "sim:link=500MB/s,page=4KiB,memory=64MiB"};
+    (void)state;
+    for (int is_slow = 0; is_slow < 2; is_slow++) {
+        little_options options = {.name = names[is_slow], .device = {.limit_share = 0.6}};
+        np_toll toll = {.copy_ns = 2000, .byte_ns = 0.1};
+        np_forecast without = {0};
+        np_forecast with = {0};
+        little_program p;
+        neap_link link;
+        double tolls;
+        const np_pattern *pattern;
+        little_start(&p, &options);
+        (void)little_run_until_plan(&p, 10);
+        pattern = p.device->pattern;
+        ASSERT_GT(pattern->program.swaps.n, 0);
+        ASSERT_OK(p.raw->api->link(p.raw, &link));
+        ASSERT_OK(
+            np_program_forecast(&pattern->program, pattern->exec_ns, &link, &no_toll, &np_memory_default, &without));
+        ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &toll, &np_memory_default, &with));
+        ASSERT_EQ(with.bytes_in, without.bytes_in);
+        tolls = np_toll_ns(&toll, (double)with.bytes_in + (double)with.bytes_out, pattern->program.swaps.n);
+        ASSERT_TRUE(tolls > 0.01 * without.period_ns);
+        if (is_slow) {
+            ASSERT_TRUE(with.period_ns < without.period_ns + 0.9 * tolls);
+        } else {
+            ASSERT_TRUE(is_close(with.period_ns, without.period_ns + tolls));
+        }
+        little_end(&p);
+    }
 }
 
 typedef struct question {
@@ -118,7 +155,8 @@ static neap_status ask(const neap_memory *memory, void *user)
 {
     const question *q = user;
     np_forecast forecast = {.period_ns = -1};
-    neap_status status = np_program_forecast(&q->pattern->program, q->pattern->exec_ns, &q->link, memory, &forecast);
+    neap_status status =
+        np_program_forecast(&q->pattern->program, q->pattern->exec_ns, &q->link, &no_toll, memory, &forecast);
     ASSERT_EQ(forecast.period_ns > 0, status == NEAP_OK);
     return status;
 }
@@ -140,9 +178,8 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_limits_and_links),
-        cmocka_unit_test(test_nothing_to_do),
-        cmocka_unit_test(test_pauses),
+        cmocka_unit_test(test_limits_and_links), cmocka_unit_test(test_nothing_to_do),
+        cmocka_unit_test(test_pauses),           cmocka_unit_test(test_tolls),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

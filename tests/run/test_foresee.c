@@ -69,6 +69,7 @@ static void compare_with_run(double limit_share, uint32_t margin)
     neap_foresee_options options = {.limit_share = limit_share, .margin = margin, .page = LITTLE_PAGE, .n_threads = 1};
     neap_foreseen seen;
     neap_trace *trace;
+    np_toll toll;
     run_beneath(&p, limit_share, margin);
     program = &p.device->pattern->program;
     options.min_block = p.options.device.min_block;
@@ -86,7 +87,8 @@ static void compare_with_run(double limit_share, uint32_t margin)
     ASSERT_EQ(seen.footprint, program->footprint);
     ASSERT_TRUE(fabs(program->overhead - seen.overhead) < 1e-9);
     /* nothing waits: that is what swaps cost alone, and what kernels lose beside copies */
-    ASSERT_TRUE(seen.overhead > (double)seen.n_swaps * NP_SWAP_NS / seen.iteration_ns);
+    toll = np_toll_of(&(np_traffic){0}, (double)p.options.exec_ns);
+    ASSERT_TRUE(seen.overhead > (double)seen.n_swaps * toll.copy_ns / seen.iteration_ns);
     neap_trace_free(trace);
     little_end(&p);
 }
@@ -164,6 +166,40 @@ static void test_lowest_limit(void **state)
         before = seen;
     }
     ASSERT_LT(before.limit, before.peak_load);
+    neap_trace_free(trace);
+}
+
+/* A run has measured what an iteration takes that nobody looks at: costs are shares of that, and where looking costs more
+ * than is allowed, nothing is swapped. */
+static void test_looking(void **state)
+{
+    neap_trace *trace = small_training();
+    neap_foresee_options options = options_for(&fast);
+    neap_foreseen before;
+    neap_foreseen seen;
+    char text[32];
+    (void)state;
+    options.limit_share = 0.8;
+    before = foresee(trace, &options);
+    ASSERT_TRUE(before.looking == 0);
+    (void)snprintf(text, sizeof text, "%.9f", before.iteration_ns * 1e-6 / 1.25);
+    ASSERT_OK(np_trace_add_meta(trace, "rested_ms", strlen("rested_ms"), text, strlen(text)));
+    seen = foresee(trace, &options);
+    ASSERT_TRUE(fabs(seen.looking - 0.25) < 1e-3);
+    ASSERT_TRUE(fabs(seen.iteration_ns - before.iteration_ns / 1.25) < 1);
+    ASSERT_TRUE(seen.overhead > 0.25);
+    ASSERT_TRUE(seen.n_swaps != before.n_swaps || fabs(seen.overhead - (1.25 * (1 + before.overhead) - 1)) < 1e-3);
+    options.limit_share = 0;
+    options.overhead = 0.2;
+    seen = foresee(trace, &options);
+    ASSERT_EQ(seen.n_swaps, 0);
+    ASSERT_TRUE(seen.overhead == 0 && seen.looking > 0.2);
+    (void)snprintf(text, sizeof text, "%.9f",
+                   before.iteration_ns * 1e-6 * 2); /* longer than when it is looked at: noise */
+    ASSERT_OK(np_trace_add_meta(trace, "rested_ms", strlen("rested_ms"), text, strlen(text)));
+    options.limit_share = 0.8;
+    seen = foresee(trace, &options);
+    ASSERT_TRUE(seen.looking == 0 && seen.iteration_ns == before.iteration_ns);
     neap_trace_free(trace);
 }
 
@@ -295,9 +331,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_the_run),   cmocka_unit_test(test_limits), cmocka_unit_test(test_margin),
-        cmocka_unit_test(test_lowest_limit), cmocka_unit_test(test_beside), cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_as_the_run), cmocka_unit_test(test_limits),       cmocka_unit_test(test_margin),
+        cmocka_unit_test(test_looking),    cmocka_unit_test(test_lowest_limit), cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

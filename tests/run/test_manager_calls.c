@@ -337,14 +337,40 @@ static void test_device_trace(void **state)
     little_end(&p);
 }
 
+/* A program that ends leaves its plan, and does what is no loop: what is worth keeping is what the plan was made from. */
+static void test_trace_of_the_end(void **state)
+{
+    little_options options = {.device = {.limit_share = 0.7}};
+    neap_trace *trace = NULL;
+    neap_info *info = NULL;
+    neap_error error;
+    little_program p;
+    (void)state;
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 10);
+    little_laps(&p, 3);
+    for (int i = 0; i < 12; i++) {
+        little_exec(&p, "goodbye", 0, NULL, 0);
+    }
+    ASSERT_NE(p.device->state, NEAP_STATE_RUN);
+    ASSERT_OK(neap_device_trace(p.device, NULL, &error, &trace));
+    ASSERT_OK(neap_info_make(trace, 0, NULL, &error, &info));
+    ASSERT_TRUE(info->has_period);
+    ASSERT_EQ(info->period_length, 48);
+    neap_info_free(info);
+    neap_trace_free(trace);
+    little_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),      cmocka_unit_test(test_endless_planning),
-        cmocka_unit_test(test_malloc_sizes), cmocka_unit_test(test_exec_arguments),
-        cmocka_unit_test(test_twins),        cmocka_unit_test(test_many_uses),
-        cmocka_unit_test(test_bounds),       cmocka_unit_test(test_close_anywhere),
-        cmocka_unit_test(test_plain),        cmocka_unit_test(test_device_trace),
+        cmocka_unit_test(test_trace_of_the_end), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_endless_planning), cmocka_unit_test(test_malloc_sizes),
+        cmocka_unit_test(test_exec_arguments),   cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_many_uses),        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_close_anywhere),   cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_device_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * more together than an iteration does. */
 #include "run/timing.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -135,6 +136,24 @@ static void test_step(void **state)
     close_scene(&s);
 }
 
+/* Of one iteration; numbers that cannot be are none. */
+static void test_rest(void **state)
+{
+    static const char *const wrong[] = {"", "x", "0", "-1", "1e300"};
+    scene s;
+    (void)state;
+    open_scene(&s);
+    ASSERT_TRUE(np_timing_rest_ns(s.trace, &s.period) == 0);
+    ASSERT_OK(np_timing_add_rest(s.trace, &s.period, 17250));
+    ASSERT_STR_EQ(neap_trace_meta(s.trace, "rested_ms"), "0.017250");
+    ASSERT_TRUE(fabs(np_timing_rest_ns(s.trace, &s.period) - 17250) < 1e-6);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ASSERT_OK(np_trace_add_meta(s.trace, "rested_ms", 9, wrong[i], strlen(wrong[i])));
+        ASSERT_TRUE(np_timing_rest_ns(s.trace, &s.period) == 0);
+    }
+    close_scene(&s);
+}
+
 static void test_any_locale(void **state)
 {
     test_comma_begin();
@@ -146,7 +165,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shortest),   cmocka_unit_test(test_measured), cmocka_unit_test(test_measured_of_others),
-        cmocka_unit_test(test_fit_to_lap), cmocka_unit_test(test_step),     cmocka_unit_test(test_any_locale),
+        cmocka_unit_test(test_fit_to_lap), cmocka_unit_test(test_rest),     cmocka_unit_test(test_step),
+        cmocka_unit_test(test_any_locale),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
