@@ -20,7 +20,6 @@ SWAP = POOL + ["vgg16-fp32", "resnet50-fp32"]
 MODELS = {"pool": POOL, "swap": SWAP, "tight": SWAP}
 
 TIGHT = (70, 60, 50)  # % of the peak load
-RECORD_STEPS = 12
 CONTEXT_BYTES = 1 << 30  # of a process, beside what its program asks for
 UNKNOWN_LOAD = 25 * 10**9
 ROOM_BYTES = 125 * 10**9  # of the device, for children that are there at once
@@ -35,6 +34,9 @@ class Forecast:
     paper: dict
     free: dict  # the lowest limit at which neap run costs at most 1 %
     tight: dict  # {share: what neap run would plan}
+
+    def has_free_swaps(self):
+        return self.free["swaps"] > 0
 
     def free_share(self):
         """Of the load that neap run plans for, which is what its limits in per cent are of; not a byte less."""
@@ -59,11 +61,19 @@ class Run:
         return find(self.report and self.report["neap"], name, default)
 
 
+def record(ctx, model, trace):
+    """The trace that a run keeps: it has measured an iteration, its kernels, and what looking at them costs."""
+    child = Child(ctx.bench, "record", model, (), ["run", "--overhead", "1%", "--record", str(trace)])
+    try:
+        child.setup(ctx.settle_s, together=8)
+    finally:
+        child.close()
+
+
 def forecast(ctx, model):
     """Records the model and plans on the trace."""
     trace = ctx.bench.work / f"{model}.neap.gz"
-    args = ["--steps", str(RECORD_STEPS), "--run-ahead"]
-    ctx.bench.train(f"{model}-record", model, args, ["record", "-o", str(trace)], 180)
+    record(ctx, model, trace)
     of_run = [("--overhead", "1%"), *(("--limit", f"{share}%") for share in TIGHT)]
     questions = [("--threads", "4", "--overhead", "1%"), *(("--run", *words) for words in of_run)]
     with futures.ThreadPoolExecutor() as pool:
@@ -79,7 +89,8 @@ def planned_runs(ctx, wanted, seen):
     runs = []
     if "swap" in wanted and seen:
         share = seen.free_share()
-        runs.append(Run("no-overhead", ["run", "--limit", f"{100 * share:.4f}%"], True, share=share))
+        words = ["--limit", f"{100 * share:.4f}%"] if seen.has_free_swaps() else ["--overhead", "1%"]
+        runs.append(Run("no-overhead", ["run", *words], seen.has_free_swaps(), share=share))
     if "tight" in wanted:
         runs += [Run(f"{share}%", ["run", "--limit", f"{share}%"], True, share=share / 100) for share in TIGHT]
         if ctx.has_rival:

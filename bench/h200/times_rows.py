@@ -84,8 +84,13 @@ def add_overheads(rows, run, times, asked=""):
 
 def swap(rows, runs, times, seen):
     run = runs["no-overhead"]
-    add_held(rows, run, seen.free["limit"])
-    rows.add("limit_share", seen.free_share(), note="of the peak load, as neap swap --run has it")
+    if seen.has_free_swaps():
+        add_held(rows, run, seen.free["limit"])
+        rows.add("limit_share", seen.free_share(), note="of the peak load, as neap swap --run has it")
+    else:
+        add_held(rows, run)
+    rows.add("swaps", seen.free["swaps"], note="" if seen.has_free_swaps() else "at this cost none: no limit to hold")
+    rows.add("looking", seen.free.get("looking"), note="of an iteration: what it costs that work is looked at")
     rows.add("predicted_trace", seen.free["overhead"], note="by neap swap --run on the recording")
     add_overheads(rows, run, times, "<=0.02")
 
