@@ -19,6 +19,7 @@ from results import Setting
 EXACT = ["vgg16", "resnet50", "mobilenet-v2", "fcn-resnet50"]  # two plain runs give the same bits
 OTHERS = ["gpt2-bf16", "vit-b16", "llama-bf16"]
 LIMITS = ("none", "80%", "70%", "60%", "50%")
+SETTLE_S = 40  # at most, or longer where it is asked for: children share the GPU, and wait for plans with swaps
 PACE_S = 0.1  # a step while neap plans, at least: few steps are to pass until it has
 PLANNED_STEPS = 20
 N_PLAIN = 5
@@ -58,7 +59,7 @@ def train_all(ctx, ours, plains, weights):
     Times mean nothing here, so that children may share the GPU."""
     with futures.ThreadPoolExecutor() as pool:
         ctx.say(f"  under neap, limits {', '.join(ours)}")
-        setups = list(pool.map(lambda child: set_up(child, ctx.settle_s, PACE_S), ours.values()))
+        setups = list(pool.map(lambda child: set_up(child, max(ctx.settle_s, SETTLE_S), PACE_S), ours.values()))
         steps = max(setup["step"] for setup in setups) + PLANNED_STEPS
         reports = pool.map(lambda child, setup: finish(child, setup, steps, weights), ours.values(), setups)
         reports = dict(zip(ours, reports))
@@ -128,7 +129,7 @@ def spread(plains, distance):
 # ---- rows
 
 
-def add_run(rows, report, asked):
+def add_run(rows, report, asked, swaps):
     stats = report["neap"]
     limit = find(stats, "limit")
     rows.add("steps", report["steps"], note="" if report["settled"] else "no settled plan")
@@ -136,6 +137,7 @@ def add_run(rows, report, asked):
     rows.add("departures", find(stats, "n_departures"), note=reasons(stats))
     rows.add("limit_held", limit, "bytes")
     rows.add("footprint", find(stats, "footprint"), "bytes", f"<={limit}" if limit else "")
+    rows.add("bytes_out", find(stats, "bytes_out", 0), "bytes", swaps)
     finite = all(math.isfinite(loss) for loss in report["losses"])
     rows.add("last_loss", report["losses"][-1], note="" if finite else "not finite")
 
@@ -157,12 +159,12 @@ def add_same(rows, report, plains, distance, figure):
     rows.add(figure, found, "", f"<={widest!r}", "median distance to the plain runs")
 
 
-def put(ctx, setting, report, plains, fill, asked=""):
+def put(ctx, setting, report, plains, fill, asked="", swaps=""):
     broken = next((plain["error"] for plain in plains if "error" in plain), None)
     if "error" in report or broken:
         setting.fail(report.get("error") or f"plain: {broken}")
     else:
-        add_run(setting, report, asked)
+        add_run(setting, report, asked, swaps)
         fill(setting)
     ctx.put(setting, report.get("machine", ""))
 
@@ -180,7 +182,8 @@ def same_model(ctx, model):
         for limit in LIMITS:
             report = reports[limit]
             fill = lambda rows, r=report: add_same(rows, r, plain_reports, distance, figure)
-            put(ctx, Setting("same", model, f"limit {limit}"), report, plain_reports, fill, f">={PLANNED_STEPS}")
+            swaps = "" if limit == "none" else ">=1"
+            put(ctx, Setting("same", model, f"limit {limit}"), report, plain_reports, fill, f">={PLANNED_STEPS}", swaps)
     finally:
         for child in [*ours.values(), *plains]:
             child.close()

@@ -20,21 +20,14 @@ static void finish(neap_device *m, const np_program_event *event)
 
 /* ---- laps ---- */
 
-/* The lap that ends where this one begins, and the one before it, were looked at as this one is, or were not. */
-static bool is_like_last(const np_pattern *pattern, uint64_t lap)
-{
-    bool is_rested = pattern->is_lap_rested[lap % NP_LAPS];
-    return pattern->is_lap_rested[(lap - 1) % NP_LAPS] == is_rested &&
-           pattern->is_lap_rested[(lap - 2) % NP_LAPS] == is_rested;
-}
-
-/* Takes the time of a lap whose first exec is done. */
+/* Takes the time of a lap whose first exec is done: of the one that ends where it begins. */
 static void note_lap(np_pattern *pattern, uint64_t lap)
 {
     uint64_t start_ns = pattern->lap_times[lap % NP_LAPS].start_ns;
+    bool is_rested = pattern->is_lap_rested[lap % NP_LAPS];
+    bool is_like_last = lap > 0 && pattern->is_lap_rested[(lap - 1) % NP_LAPS] == is_rested;
     /* the first lap after entering has copies of its own */
-    if (pattern->last_lap_start_ns != 0 && lap > 1 && is_like_last(pattern, lap)) {
-        bool is_rested = pattern->is_lap_rested[lap % NP_LAPS];
+    if (pattern->last_lap_start_ns != 0 && lap > 1 && is_like_last) {
         double ns = (double)(start_ns - pattern->last_lap_start_ns);
         if (is_rested) {
             np_rest_note(pattern, ns);

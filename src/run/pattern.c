@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-enum { LAPS_MEASURED = 8, MANY_LAPS = 60 };
+enum { LAPS_MEASURED = 8, RESTS_MEASURED = 4, MANY_LAPS = 60 };
 
 #define MEASURED_NS 5e8
 
@@ -255,19 +255,19 @@ double np_pattern_rest_ns(const np_pattern *pattern)
 }
 
 /* Short iterations vary more, and more of them fit into the same time. */
-static bool is_enough(size_t n, double lap_ns)
+static bool is_enough(size_t n, size_t least, double lap_ns)
 {
-    return n >= MANY_LAPS || (n >= LAPS_MEASURED && (double)n * lap_ns > MEASURED_NS);
+    return n >= MANY_LAPS || (n >= least && (double)n * lap_ns > MEASURED_NS);
 }
 
 bool np_pattern_is_measured(const np_pattern *pattern)
 {
-    return is_enough(pattern->laps_ns.n, np_pattern_lap_ns(pattern));
+    return is_enough(pattern->laps_ns.n, LAPS_MEASURED, np_pattern_lap_ns(pattern));
 }
 
 bool np_pattern_is_rest_measured(const np_pattern *pattern)
 {
-    return is_enough(pattern->rests_ns.n, np_pattern_rest_ns(pattern));
+    return is_enough(pattern->rests_ns.n, RESTS_MEASURED, np_pattern_rest_ns(pattern));
 }
 
 double np_pattern_base_ns(const np_pattern *pattern)

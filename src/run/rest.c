@@ -5,7 +5,7 @@
 #include "run/pass.h"
 
 enum {
-    LAPS_A_TURN = 6, /* looked at, or not, in turns: machines are faster now and slower then */
+    LAPS_A_TURN = 5, /* looked at, or not, in turns: machines are faster now and slower then */
     LAPS_AWAITED = 24,
     LAPS_A_TRIAL = 4,
     RESTS_KEPT = 64,
@@ -43,12 +43,11 @@ static bool is_final(const neap_device *m, const np_pattern *pattern)
            (pattern->timed.state == NP_TIMED_NOT || pattern->timed.state == NP_TIMED_DONE);
 }
 
-/* A quick plan, whose laps were measured with all work looked at: what looking costs is to be known. */
+/* A quick plan, with one to follow that may have swaps: what looking costs is to be known. */
 static bool is_to_be_measured(const neap_device *m, const np_pattern *pattern)
 {
     return (m->options.limit_share > 0 || m->overhead > 0) && pattern->is_quick && pattern->rested_ns <= 0 &&
-           pattern->n_rest_waits < LAPS_AWAITED && (pattern->rests_ns.n > 0 || np_pattern_is_measured(pattern)) &&
-           !atomic_load(&m->learner.is_busy);
+           pattern->n_rest_waits < LAPS_AWAITED && !atomic_load(&m->learner.is_busy);
 }
 
 /* It is the turn of laps that nobody looks at. */
@@ -86,9 +85,6 @@ void np_rest_begin(neap_device *m, void (*on_end)(void *user), void *user)
     m->rest.user = user;
     if (m->rest.is_measure) {
         pattern->n_rest_waits += LAPS_A_TRIAL; /* it may be interrupted again and again */
-        if (pattern->rests_ns.n == 0) {
-            pattern->laps_ns.n = 0; /* laps are compared that were taken in turns */
-        }
     }
 }
 
