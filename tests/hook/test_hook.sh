@@ -141,6 +141,12 @@ rested() { # rested OPTION...
     reported "work was looked at all the time" has_rests "" --torch "$@"
 }
 
+# Under a limit in per cent nobody looks for some iterations, to measure what looking costs; then blocks are swapped.
+has_measured() { grep -q '"n_rests": [1-9]' report && grep -q '"bytes_out": [1-9]' report; }
+measured() { # measured LIMIT OPTION...
+    reported "looking was not measured, or nothing was swapped" has_measured "$1" --torch "${@:2}"
+}
+
 # A thread that does nothing but copy comes between others' events at any time: a plan is found all the same, and followed
 # to the end.
 has_strays() {
@@ -172,7 +178,7 @@ failing() { # failing N OPTION...
 # Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
 usual='- 4194304'
 few='60%'
-long=16 late=12 rests=75
+long=16 late=12 rests=75 measures=120
 [ -n "$runtime" ] && usual=4194304 few=4194304 # slow, and without it all was compared already
 [ -n "${NEAP_SOAK:-}" ] && long=40 late=30 rests=120
 
@@ -215,6 +221,9 @@ all_cases() {
     begin rested --iterations=$rests --stale=20 --table --grouped --ask=$((rests - 4))
     begin rested --iterations=$rests --fork=$((rests - 6)) --spawn=$((rests - 4)) --ipc
     begin rested --iterations=$rests --teardown=$((rests - 4))
+    begin measured 70% --iterations=$measures
+    begin measured 70% --iterations=$measures --evaluate=$((measures - 20)) --clip --copies
+    begin measured 60% --iterations=$measures --stale=20 --checkpoint=25 --helper
     each "$usual" --iterations=$long --unknown=9
     each "$few" --iterations=$long --future=11
     each "$usual" --iterations=$long --extra=60
@@ -244,6 +253,7 @@ threaded_cases() {
     each 4194304 --iterations=$long --threads
     begin helped 4194304 --iterations=$long
     begin rested --iterations=$rests --evaluate=$((rests - 6)) --clip --fork=$((rests - 4))
+    begin measured 70% --iterations=$measures --evaluate=$((measures - 20)) --clip
 }
 
 if [ "$runtime" = libtsan.so ] && [ -z "${NEAP_SOAK:-}" ]; then
@@ -313,6 +323,8 @@ soak() { # soak SEED
     [ $((RANDOM % 8)) -eq 0 ] && limit=
     [ $(($1 % 6)) -eq 1 ] && options+=(--helper=$(($1 / 6 % 2 + 1)))
     [ $(($1 % 5)) -eq 0 ] && limit= && options+=(--iterations=$((RANDOM % 60 + 20)))
+    [ $(($1 % 10)) -eq 5 ] && limit=$((RANDOM % 55 + 40))%
+    [ $(($1 % 10)) -eq 5 ] && [ "$has_graph" -ne 2 ] && options+=(--iterations=$((RANDOM % 80 + 60)))
     export STANDIN_DELAY_US=$((RANDOM % 3 * 100))
     alone "$1" "${options[@]}" && hooked "$1" "$limit" "${options[@]}"
 }
