@@ -68,13 +68,21 @@ static uint64_t promised_bytes(const neap_device *m)
     return n_pages * m->device->page_bytes;
 }
 
+/* What a block needs that begins where the last one ended: whole pages, the first of which may not be shared by then. */
+static uint64_t needed_bytes(const neap_device *m, uint64_t bytes)
+{
+    uint64_t page = m->device->page_bytes;
+    return (m->seam.end + bytes + page - 1) / page * page;
+}
+
 /* The answer must be true: the device has them, and the limit allows them. A block that is larger than the limit raises it,
  * but not a question. */
 static bool is_too_much(np_hook_device *device, uint64_t bytes)
 {
     const neap_device *m = device->manager;
     uint64_t limit = m->limit_pages == UINT32_MAX ? UINT64_MAX : m->limit_pages * m->device->page_bytes;
-    return bytes > limit || bytes + promised_bytes(m) > free_bytes_of(device) + np_hook_reserved(device);
+    return bytes > limit ||
+           needed_bytes(m, bytes) + promised_bytes(m) > free_bytes_of(device) + np_hook_reserved(device);
 }
 
 static neap_status take_block(np_hook_device *device, uint64_t bytes, void **address)

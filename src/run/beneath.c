@@ -24,10 +24,6 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
     m->recorder.has_price = true;
     m->margin = margin;
     np_visit_begin(m);
-    if (m->has_seams && overhead > 0) {
-        m->has_seams = false;
-        np_seam_close(m); /* the next block begins at a page, and so do all after it */
-    }
     if (m->stats.n_events == 0) { /* those that are there were not made for this */
         while (m->patterns.n > 0) {
             np_pattern_drop(m, m->patterns.items[--m->patterns.n]);

@@ -3,8 +3,7 @@
  * The planner of a run has constraints that planning on a trace need not have, and each costs something. So nothing is
  * imitated: the recording becomes a lesson, as a running program's does (ask.c, residents.c), and is learned by the same
  * code. It is the lesson of the plan that stays: the program has run on the pool alone by then, its times are known, and
- * everything may stand elsewhere than it does. Under a limit blocks do not share pages (seam.c), so none of those that are
- * always there has a lead or a neighbour.
+ * everything may stand elsewhere than it does.
  *
  * The lowest limit at a cost is looked for by such plans too: what the planner finds without a limit is where the search
  * begins, but a limit counts only if plans that are made within it do not cost more. */
@@ -13,8 +12,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "run/learn.h"
-#include "run/side.h"
+#include "run/manager.h"
 #include "swap/bound_overhead.h"
 #include "trace/copy.h"
 
@@ -101,16 +99,37 @@ static neap_status find_beside(foresight *f)
 
 /* ---- the lesson ---- */
 
+/* A block stands where the one malloc'd before it ends, as it does in the run (seam.c). */
+static np_resident resident_of(const foresight *f, np_seam *seam, uint32_t number)
+{
+    const neap_trace_block *blocks = f->lesson->trace->blocks.items;
+    np_resident resident = {.id = blocks[number].id,
+                            .lead = seam->end,
+                            .neighbour = seam->end > 0 ? blocks[seam->id].id : NP_NO_NEIGHBOUR,
+                            .first_page = UINT32_MAX,
+                            .life = NP_NO_LIFE};
+    *seam = f->options.limit == 0 ? np_seam_after(seam, number, blocks[number].bytes, f->options.page) : NP_NO_SEAM;
+    return resident;
+}
+
 /* Who is there when the plan is entered. Of those that are not there all through, none is looked at. */
 static neap_status list_residents(const foresight *f)
 {
     const neap_trace *trace = f->lesson->trace;
+    np_seam seam = NP_NO_SEAM;
     neap_status status = np_array_reserve(f->memory, &f->lesson->residents, trace->blocks.n);
-    for (size_t i = 0; i < trace->blocks.n && status == NEAP_OK; i++) {
-        f->lesson->residents.items[f->lesson->residents.n++] = (np_resident){.id = trace->blocks.items[i].id,
-                                                                             .neighbour = NP_NO_NEIGHBOUR,
-                                                                             .first_page = UINT32_MAX,
-                                                                             .life = NP_NO_LIFE};
+    for (uint32_t i = 0; i < trace->blocks.n && status == NEAP_OK; i++) {
+        if (trace->blocks.items[i].malloc_event == NEAP_NEVER) {
+            f->lesson->residents.items[f->lesson->residents.n++] = resident_of(f, &seam, i);
+        }
+    }
+    for (size_t i = 0; i < trace->events.n && status == NEAP_OK; i++) {
+        const neap_event *event = &trace->events.items[i];
+        if (event->kind == NEAP_EVENT_MALLOC) {
+            f->lesson->residents.items[f->lesson->residents.n++] = resident_of(f, &seam, event->subject);
+        } else if (event->kind == NEAP_EVENT_FREE && np_seam_is_ended_by(&seam, event->subject)) {
+            seam = NP_NO_SEAM;
+        }
     }
     return status;
 }

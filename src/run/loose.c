@@ -238,8 +238,8 @@ void np_loose_free(neap_device *m, neap_block *block)
 {
     np_recent_remove(m, block);
     np_live_remove(m, block);
-    if (block->kind != NP_BLOCK_SMALL && block->id >= m->seam.first) {
-        np_seam_close(m); /* what is malloc'd from here on may not last as long as what was before */
+    if (block->kind != NP_BLOCK_SMALL && np_seam_is_ended_by(&m->seam, block->id)) {
+        np_seam_close(m);
     }
     if (block->kind == NP_BLOCK_FLAT || block->kind == NP_BLOCK_SWAPPED) {
         free_planned(m, block);

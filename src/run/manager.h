@@ -98,7 +98,7 @@ struct neap_device {
     uint32_t peak_used;        /* pages: the most that were held and no spare's, since there are spares */
     bool is_deferring;         /* beneath a program: a block's pages come with the first work that uses it */
     np_seam seam;
-    bool has_seams;              /* blocks share pages: not where some are to leave, which is page by page */
+    bool has_seams;              /* blocks share pages: not where some leave from the first on, page by page */
     neap_block *live;            /* list of all live blocks */
     neap_block *newest;          /* of those off the plan that can leave: most and */
     neap_block *oldest;          /* least recently used */
@@ -223,6 +223,13 @@ void np_spares_trim(neap_device *m, uint32_t n);
 
 /* ---- seam.c: blocks that share the page where one ends and the next begins ---- */
 
+/* Where the next block begins, after one that begins where the seam is: by mallocs and frees alone. */
+np_seam np_seam_after(const np_seam *seam, uint64_t id, uint64_t bytes, uint64_t page_bytes);
+/* Does a free end it? What is malloc'd from there on may not last as long as what was before. */
+static inline bool np_seam_is_ended_by(const np_seam *seam, uint64_t id)
+{
+    return id >= seam->first;
+}
 neap_status np_seam_join(neap_device *m, neap_block *block); /* its view, new, has a lead of seam.end */
 /* The next block is to begin where this one ends, in the same page if nothing was behind it there before. */
 void np_seam_open(neap_device *m, const neap_block *block, bool is_new);

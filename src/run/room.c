@@ -206,11 +206,13 @@ static neap_status take(neap_device *m, uint32_t n, bool may_borrow, uint32_t *n
         uint32_t n_unused = may_borrow ? m->pages.n_arena_unused : 0;
         uint32_t n_new = held < most ? most - held : 0;
         if (held <= most && (uint64_t)n_new + n_unused >= n) {
-            status = take_now(m, n, n < n_new ? n : n_new, numbers);
-            if (status != NEAP_DEVICE_FULL) {
+            uint32_t least = n > n_unused ? n - n_unused : 0;
+            n_new = n < n_new ? n : n_new;
+            status = take_now(m, n, n_new, numbers);
+            if (status != NEAP_DEVICE_FULL || n_new == 0) {
                 return status;
             }
-            most = held; /* less is there than was said: make do with what is held */
+            most = held + (n_new > least ? least : least - 1); /* less is there than was said: fewer, or after others */
             status = NEAP_OK;
             continue;
         }

@@ -6,8 +6,8 @@
  * one before ended; each has a view of its own, and the same physical page is the last of one and the first of the other. Plans keep such
  * neighbours together (np_home in swap/place.h), so that what never leaves has no gaps.
  *
- * Under a limit blocks leave and return page by page, and a page that two share is one more for each of them then: there,
- * each begins at a page, unless it is asked for (has_seams).
+ * Under a limit in bytes blocks leave and return page by page from the first malloc on, and a page that two share is one
+ * more for each of them then: there, each begins at a page, unless it is asked for (has_seams).
  *
  * Where a block begins follows from the program's mallocs and frees alone, not from how much room there is: a plan that was
  * kept is for blocks that begin where these do. Whether the page is shared from the start is another matter: not where
@@ -45,13 +45,19 @@ neap_status np_seam_join(neap_device *m, neap_block *block)
     return status;
 }
 
+np_seam np_seam_after(const np_seam *seam, uint64_t id, uint64_t bytes, uint64_t page_bytes)
+{
+    return (np_seam){.end = (seam->end + bytes + UNIT - 1) / UNIT * UNIT % page_bytes,
+                     .id = id,
+                     .first = seam->first == UINT64_MAX ? id : seam->first,
+                     .number = NP_NO_PAGE};
+}
+
 void np_seam_open(neap_device *m, const neap_block *block, bool is_new)
 {
     const np_view *view = &block->view;
-    np_seam seam = {.end = (view->lead + block->bytes + UNIT - 1) / UNIT * UNIT % m->device->page_bytes,
-                    .id = block->id,
-                    .first = m->seam.first == UINT64_MAX ? block->id : m->seam.first,
-                    .number = view->numbers[view->n_pages - 1]};
+    np_seam seam = np_seam_after(&m->seam, block->id, block->bytes, m->device->page_bytes);
+    seam.number = view->numbers[view->n_pages - 1];
     if (seam.end == 0 || !is_new || (seam.number != NP_NO_PAGE && np_pages_is_arena(&m->pages, seam.number))) {
         seam.number = NP_NO_PAGE;
     }

@@ -315,8 +315,8 @@ soak() { # soak SEED
             options+=("$option")
         fi
     done
-    case " ${options[*]} " in # how much is free depends on what the other thread holds just then
-    *" --threads "*) options=("${options[@]/#--ask=*/--ask=0}") ;;
+    case " ${options[*]} " in # how much is free depends on what the other thread holds just then; graphs fill the device
+    *" --threads "* | *" --graph=2 "*) options=("${options[@]/#--ask=*/--ask=0}") ;;
     esac
     limit=$((RANDOM % 70 + 30))%
     [ $((RANDOM % 2)) -eq 0 ] && limit=$((RANDOM * 250 + 500000))

@@ -383,6 +383,64 @@ static void test_late_pages_are_not_kept(void **state)
     close_scene(&s);
 }
 
+/* ---- a device of which others have taken a part ---- */
+
+static struct partly {
+    const np_device_interface *inner;
+    np_device_interface api;
+    uint32_t n_left; /* pages */
+    uint32_t n_refused;
+} partly;
+
+static neap_status partly_commit(np_device *device, uint32_t first_page, uint32_t n_pages)
+{
+    neap_status status = NEAP_DEVICE_FULL;
+    if (n_pages <= partly.n_left) {
+        status = partly.inner->commit(device, first_page, n_pages);
+    }
+    partly.n_left -= status == NEAP_OK ? n_pages : 0;
+    partly.n_refused += status == NEAP_DEVICE_FULL;
+    return status;
+}
+
+static void partly_release(np_device *device, uint32_t first_page, uint32_t n_pages)
+{
+    partly.inner->release(device, first_page, n_pages);
+    partly.n_left += n_pages;
+}
+
+/* Less is there than the device has: as much leaves as is needed, and no more; then as if it had no more. */
+static void test_less_than_was_said(void **state)
+{
+    scene s;
+    shadow_block b[8];
+    shadow_block large;
+    uint32_t n_gone = 0;
+    (void)state;
+    open_scene(&s, "sim:page=4096,memory=1MiB", 0);
+    partly = (struct partly){.inner = s.raw->api, .api = *s.raw->api, .n_left = 100};
+    partly.api.commit = partly_commit;
+    partly.api.release = partly_release;
+    s.raw->api = &partly.api;
+    for (int i = 0; i < 8; i++) {
+        take(&s, 5 * PAGE, &b[i]);
+        use(&s, SHADOW_WRITE, &b[i], NULL);
+    }
+    ASSERT_EQ(partly.n_left, 60);
+    take(&s, 71 * PAGE, &large);
+    use(&s, SHADOW_WRITE, &large, NULL);
+    for (int i = 0; i < 8; i++) {
+        n_gone += !is_here(&b[i]);
+    }
+    ASSERT_EQ(n_gone, 3);
+    ASSERT_LE(partly.n_refused, 4);
+    for (int i = 0; i < 8; i++) {
+        use(&s, SHADOW_READ, &b[i], NULL);
+    }
+    ASSERT_STATUS(NEAP_DEVICE_FULL, shadow_malloc(&s.streams, 101 * PAGE, &large));
+    close_scene(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +449,7 @@ int main(void)
         cmocka_unit_test(test_slab_within_limit),   cmocka_unit_test(test_spares_are_bounded),
         cmocka_unit_test(test_oldest_spares_go),    cmocka_unit_test(test_spares_serve_a_loop),
         cmocka_unit_test(test_trim_by_hand),        cmocka_unit_test(test_late_pages_are_not_kept),
+        cmocka_unit_test(test_less_than_was_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

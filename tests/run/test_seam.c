@@ -237,26 +237,26 @@ static void test_exported(void **state)
     end(&p, blocks);
 }
 
-/* No seams from here on: those who come begin at a page, none where the last has ended. */
-static void test_no_more(void **state)
+/* Under a limit in bytes blocks leave from the first malloc on, page by page: each begins at one. A share of the load is no
+ * limit before there is a plan. */
+static void test_where_there_are_none(void **state)
 {
-    little_options options = {0};
-    little_program p;
-    shadow_block blocks[MANY];
-    shadow_block more[2];
     (void)state;
-    start(&p, &options, ODD, blocks);
-    ASSERT_GT(p.device->seam.end, 0);
-    np_beneath_begin(p.device, 0, 0.1);
-    for (int i = 0; i < 2; i++) {
-        little_malloc(&p, ODD, &more[i]);
-        ASSERT_EQ(more[i].block->view.lead, 0);
-        ASSERT_TRUE(np_manager_is_valid(p.device));
+    for (int is_share = 0; is_share < 2; is_share++) {
+        little_options options = {.device = {.limit = is_share ? 0 : 1 << 20, .limit_share = is_share ? 0.7 : 0}};
+        little_program p;
+        shadow_block blocks[3];
+        little_open(&p, &options);
+        np_beneath_begin(p.device, 0, is_share ? 0.1 : 0);
+        for (int i = 0; i < 3; i++) {
+            little_malloc(&p, ODD, &blocks[i]);
+            ASSERT_EQ(blocks[i].block->view.lead > 0, is_share && i > 0);
+        }
+        for (int i = 0; i < 3; i++) {
+            little_free(&p, &blocks[i]);
+        }
+        little_close(&p);
     }
-    for (int i = 0; i < 2; i++) {
-        little_free(&p, &more[i]);
-    }
-    end(&p, blocks);
 }
 
 /* The page where the next block would begin is for others where they need it. */
@@ -384,12 +384,18 @@ static void test_part_is_away(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_neighbours),   cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_free_ends_it), cmocka_unit_test(test_used_again),
-        cmocka_unit_test(test_leaving),      cmocka_unit_test(test_planned_as_they_are),
-        cmocka_unit_test(test_swapped),      cmocka_unit_test(test_exported),
-        cmocka_unit_test(test_no_more),      cmocka_unit_test(test_closed_on_plan),
-        cmocka_unit_test(test_lent_pages),   cmocka_unit_test(test_page_is_needed),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_free_ends_it),
+        cmocka_unit_test(test_used_again),
+        cmocka_unit_test(test_leaving),
+        cmocka_unit_test(test_planned_as_they_are),
+        cmocka_unit_test(test_swapped),
+        cmocka_unit_test(test_exported),
+        cmocka_unit_test(test_where_there_are_none),
+        cmocka_unit_test(test_closed_on_plan),
+        cmocka_unit_test(test_lent_pages),
+        cmocka_unit_test(test_page_is_needed),
         cmocka_unit_test(test_part_is_away),
     };
     return cmocka_run_group_tests_name("run/seam", tests, NULL, NULL);
