@@ -73,6 +73,12 @@ static bool is_serving(void)
     return np_hook_is_on() && !np_hook_is_over() && !np_hook_is_inside;
 }
 
+static int real_info(size_t *free_bytes, size_t *total_bytes)
+{
+    REAL("cudaMemGetInfo", info_function)
+    return real(free_bytes, total_bytes);
+}
+
 static int ask_capturing(void *stream, int *status)
 {
     REAL("cudaStreamIsCapturing", is_capturing_function)
@@ -105,13 +111,46 @@ static int serve_malloc(void **address, size_t bytes, void *stream)
     return result;
 }
 
+static np_hook_device *current_device(void)
+{
+    int ordinal = 0;
+    bool is_known = is_serving() && np_the_hook.settings.mode != NP_HOOK_VERIFY &&
+                    np_hook_real_get_device(&ordinal) == 0 && ordinal >= 0 && ordinal < NP_HOOK_MAX_DEVICES;
+    return is_known ? np_the_hook.devices[ordinal] : NULL;
+}
+
+/* What is only kept is given back. */
+static void give_back_kept(np_hook_device *device)
+{
+    np_hook_is_inside = true;
+    (void)pthread_mutex_lock(&device->manager->lock);
+    if (device->manager->spares.n > 0 && device->n_captures == 0 && np_drain(device->manager) == NEAP_OK) {
+        np_spares_dissolve(device->manager);
+    }
+    (void)pthread_mutex_unlock(&device->manager->lock);
+    np_hook_is_inside = false;
+}
+
+/* The runtime must find room for it beside what is kept. Asked before: a request that fails leaves an error behind. */
+static int pass_malloc(void **address, size_t bytes)
+{
+    enum { SLACK = 4 << 20 };
+    np_hook_device *device = current_device();
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    if (device && real_info(&free_bytes, &total_bytes) == 0 && (free_bytes < SLACK || free_bytes - SLACK < bytes)) {
+        give_back_kept(device);
+    }
+    return np_hook_real_malloc(address, bytes);
+}
+
 /* ---- what the program calls ---- */
 
 int cudaMalloc(void **address, size_t bytes);
 int cudaMalloc(void **address, size_t bytes)
 {
     return is_serving() && !atomic_load(&allocates_by_stream) ? serve_malloc(address, bytes, NP_HOOK_NO_STREAM)
-                                                              : np_hook_real_malloc(address, bytes);
+                                                              : pass_malloc(address, bytes);
 }
 
 int cudaFree(void *address);
@@ -175,21 +214,12 @@ int cudaFreeAsync_ptsz(void *address, void *stream)
 
 /* ---- what the program is told ---- */
 
-static np_hook_device *current_device(void)
-{
-    int ordinal = 0;
-    bool is_known = is_serving() && np_the_hook.settings.mode != NP_HOOK_VERIFY &&
-                    np_hook_real_get_device(&ordinal) == 0 && ordinal >= 0 && ordinal < NP_HOOK_MAX_DEVICES;
-    return is_known ? np_the_hook.devices[ordinal] : NULL;
-}
-
 int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     np_hook_device *device = current_device();
     neap_stats stats;
-    REAL("cudaMemGetInfo", info_function)
-    int result = real(free_bytes, total_bytes);
+    int result = real_info(free_bytes, total_bytes);
     if (device && result == 0 && np_the_hook.settings.tells_limit) {
         np_hook_is_inside = true;
         neap_get_stats(device->manager, &stats);
@@ -226,20 +256,14 @@ int cudaMemPoolGetAttribute(void *pool, int attribute, void *value)
     return real(pool, attribute, value);
 }
 
-/* PyTorch's empty_cache(): what is only kept is given back. */
+/* PyTorch's empty_cache(). */
 int cudaMemPoolTrimTo(void *pool, size_t bytes);
 int cudaMemPoolTrimTo(void *pool, size_t bytes)
 {
     typedef int trim_function(void *pool, size_t bytes);
     np_hook_device *device = current_device();
     if (device) {
-        np_hook_is_inside = true;
-        (void)pthread_mutex_lock(&device->manager->lock);
-        if (device->manager->spares.n > 0 && device->n_captures == 0 && np_drain(device->manager) == NEAP_OK) {
-            np_spares_dissolve(device->manager);
-        }
-        (void)pthread_mutex_unlock(&device->manager->lock);
-        np_hook_is_inside = false;
+        give_back_kept(device);
         return 0;
     }
     REAL("cudaMemPoolTrimTo", trim_function)

@@ -113,6 +113,7 @@ typedef struct driver_double {
     uint32_t n_pushes;
     uint32_t n_syncs;
     uint32_t n_pops;
+    uint32_t n_passed; /* requests to the runtime */
     np_cu_result push; /* what the calls return */
     np_cu_result sync;
     np_cu_result info;
@@ -168,6 +169,13 @@ static int runtime_info(size_t *free_bytes, size_t *total_bytes)
     return 0;
 }
 
+static int runtime_malloc(void **address, size_t bytes)
+{
+    *address = &driver;
+    driver.n_passed++;
+    return bytes <= driver.free_bytes ? 0 : 2;
+}
+
 static int runtime_get_device(int *ordinal)
 {
     *ordinal = 0;
@@ -178,12 +186,15 @@ static void *find_double(void *handle, const char *name)
 {
     info_function *info = runtime_info;
     get_device_function *get_device = runtime_get_device;
+    malloc_function *malloc_double = runtime_malloc;
     void *found = NULL;
     ASSERT_TRUE(handle == RTLD_NEXT);
     if (strcmp(name, "cudaMemGetInfo") == 0) {
         memcpy(&found, &info, sizeof found);
     } else if (strcmp(name, "cudaGetDevice") == 0) {
         memcpy(&found, &get_device, sizeof found);
+    } else if (strcmp(name, "cudaMalloc") == 0) {
+        memcpy(&found, &malloc_double, sizeof found);
     }
     return found;
 }
@@ -656,15 +667,44 @@ static void test_trim(void **state)
     close_scene();
 }
 
+/* Of a program that names streams, what it asks for without one is the runtime's: where there is little room, what neap
+ * only keeps is given back first. */
+static void test_room_for_the_runtime(void **state)
+{
+    static const uint64_t lack[] = {0, 1 << 20, 100 << 20};
+    (void)state;
+    for (size_t i = 0; i < sizeof lack / sizeof *lack; i++) {
+        bool is_little = lack[i] < 4 << 20;
+        void *address = NULL;
+        open_scene("sim:page=4096,memory=4MiB", 0);
+        ASSERT_TRUE(np_hook_free(make(8 * PAGE, STREAM), STREAM));
+        ASSERT_EQ(device.manager->spares.n, 1);
+        atomic_store(&allocates_by_stream, true);
+        driver.free_bytes = 1000 + lack[i];
+        ASSERT_EQ(cudaMalloc(&address, 1000), 0);
+        ASSERT_TRUE(address == &driver && driver.n_passed == 1);
+        ASSERT_EQ(device.manager->spares.n, is_little ? 0 : 1);
+        atomic_store(&allocates_by_stream, false);
+        close_scene();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_captured),          cmocka_unit_test(test_captured_fails),
-        cmocka_unit_test(test_captured_no_room),  cmocka_unit_test(test_captured_small),
-        cmocka_unit_test(test_copy_fails),        cmocka_unit_test(test_aside_waits),
-        cmocka_unit_test(test_aside_keeps),       cmocka_unit_test(test_question),
-        cmocka_unit_test(test_refused),           cmocka_unit_test(test_question_is_used),
-        cmocka_unit_test(test_question_captured), cmocka_unit_test(test_trim),
+        cmocka_unit_test(test_captured),
+        cmocka_unit_test(test_captured_fails),
+        cmocka_unit_test(test_captured_no_room),
+        cmocka_unit_test(test_captured_small),
+        cmocka_unit_test(test_copy_fails),
+        cmocka_unit_test(test_aside_waits),
+        cmocka_unit_test(test_aside_keeps),
+        cmocka_unit_test(test_question),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_question_is_used),
+        cmocka_unit_test(test_question_captured),
+        cmocka_unit_test(test_trim),
+        cmocka_unit_test(test_room_for_the_runtime),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
