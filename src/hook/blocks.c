@@ -220,6 +220,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
 {
     np_hook_entry entry;
     np_stream lane = 0;
+    bool is_over;
     device->n_frees++;
     if (np_side_has(device->manager, address)) {
         np_hook_rest_before(device, stream);
@@ -236,9 +237,14 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     if (!entry.block->pattern || device->manager->state != NEAP_STATE_RUN) {
         np_hook_recall_forget(&device->recall);
     }
-    /* Aside, nobody has seen what was done with it: where the work cannot be waited for, it is kept for good. */
-    if ((!np_the_hook.aside || has_synced(device)) && !np_hook_capture_free(device, entry.block)) {
+    /* Aside, nobody has seen what was done with it: where the work cannot be waited for, it is kept for good. What comes
+     * from here on is the runtime's, which needs the room. */
+    is_over = np_the_hook.aside && has_synced(device);
+    if ((!np_the_hook.aside || is_over) && !np_hook_capture_free(device, entry.block)) {
         (void)np_free_locked(device->manager, entry.block);
+    }
+    if (is_over) {
+        np_spares_dissolve(device->manager);
     }
     return true;
 }

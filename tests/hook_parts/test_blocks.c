@@ -431,6 +431,7 @@ static void test_aside_waits(void **state)
     ASSERT_TRUE(np_hook_free(a, STREAM));
     ASSERT_EQ(driver.n_syncs, 0); /* it is seen: nothing has to be waited for */
     ASSERT_EQ(device.manager->stats.live, 4 * PAGE);
+    ASSERT_EQ(device.manager->spares.n, 1);
     np_hook_step_aside("a test");
     ASSERT_TRUE(np_hook_free(b, STREAM));
     ASSERT_EQ(driver.n_pushes, 1);
@@ -438,6 +439,7 @@ static void test_aside_waits(void **state)
     ASSERT_EQ(driver.n_pops, 1);
     ASSERT_EQ(driver.live, 4 * PAGE); /* it was still there then */
     ASSERT_EQ(device.manager->stats.live, 0);
+    ASSERT_EQ(device.manager->pages.n_held, 0);             /* nothing is kept: the runtime needs the room */
     ASSERT_TRUE(make(3 * PAGE, STREAM) == &n_pool_mallocs); /* from the plain pool */
     ASSERT_EQ(n_pool_frees, 0);
     ASSERT_FALSE(np_hook_free(b, STREAM)); /* it is no longer there */
