@@ -221,9 +221,8 @@ all_cases() {
     begin rested --iterations=$rests --stale=20 --table --grouped --ask=$((rests - 4))
     begin rested --iterations=$rests --fork=$((rests - 6)) --spawn=$((rests - 4)) --ipc
     begin rested --iterations=$rests --teardown=$((rests - 4))
-    begin measured 70% --iterations=$measures
-    begin measured 70% --iterations=$measures --evaluate=$((measures - 20)) --clip --copies
     begin measured 60% --iterations=$measures --stale=20 --checkpoint=25 --helper
+    [ -n "$runtime" ] || begin measured 70% --iterations=$measures --evaluate=$((measures - 20)) --clip --copies
     each "$usual" --iterations=$long --unknown=9
     each "$few" --iterations=$long --future=11
     each "$usual" --iterations=$long --extra=60
