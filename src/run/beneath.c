@@ -23,6 +23,7 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
     m->is_beneath = true;
     m->recorder.has_price = true;
     m->margin = margin;
+    m->has_seams |= m->options.limit == 0; /* no other limit holds before there is a plan */
     np_visit_begin(m);
     if (m->stats.n_events == 0) { /* those that are there were not made for this */
         while (m->patterns.n > 0) {

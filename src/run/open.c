@@ -63,7 +63,7 @@ neap_status np_manager_open(np_device *device, const neap_device_options *option
     fill_in_options(m, options);
     np_pages_init(&m->pages, device);
     m->seam = NP_NO_SEAM;
-    m->has_seams = m->options.limit == 0;
+    m->has_seams = m->options.limit == 0 && m->options.limit_share <= 0;
     np_host_init(&m->host, device);
     np_small_init(&m->small, &m->pages);
     np_recorder_init(&m->recorder, memory);

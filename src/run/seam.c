@@ -6,8 +6,9 @@
  * one before ended; each has a view of its own, and the same physical page is the last of one and the first of the other. Plans keep such
  * neighbours together (np_home in swap/place.h), so that what never leaves has no gaps.
  *
- * Under a limit in bytes blocks leave and return page by page from the first malloc on, and a page that two share is one
- * more for each of them then: there, each begins at a page, unless it is asked for (has_seams).
+ * Under a limit blocks leave and return page by page, and a page that two share is one more for each of them then: there,
+ * each begins at a page, unless it is asked for (has_seams). Beneath programs it is, but for limits in bytes, under which
+ * blocks leave from the first malloc on.
  *
  * Where a block begins follows from the program's mallocs and frees alone, not from how much room there is: a plan that was
  * kept is for blocks that begin where these do. Whether the page is shared from the start is another matter: not where
