@@ -220,7 +220,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
 {
     np_hook_entry entry;
     np_stream lane = 0;
-    bool is_over;
+    bool is_done;
     device->n_frees++;
     if (np_side_has(device->manager, address)) {
         np_hook_rest_before(device, stream);
@@ -239,11 +239,11 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     }
     /* Aside, nobody has seen what was done with it: where the work cannot be waited for, it is kept for good. What comes
      * from here on is the runtime's, which needs the room. */
-    is_over = np_the_hook.aside && has_synced(device);
-    if ((!np_the_hook.aside || is_over) && !np_hook_capture_free(device, entry.block)) {
+    is_done = np_the_hook.aside && has_synced(device);
+    if ((!np_the_hook.aside || is_done) && !np_hook_capture_free(device, entry.block)) {
         (void)np_free_locked(device->manager, entry.block);
     }
-    if (is_over) {
+    if (is_done) {
         np_spares_dissolve(device->manager);
     }
     return true;

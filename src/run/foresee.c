@@ -342,7 +342,7 @@ static neap_status answer(const foresight *f, neap_foreseen *seen)
                             .footprint = program->footprint + f->beside,
                             .iteration_ns = np_lesson_base_ns(lesson),
                             .overhead = np_lesson_overhead(lesson),
-                            .looking = program->period_ns / np_lesson_base_ns(lesson) - 1,
+                            .looking = np_lesson_looking(lesson),
                             .n_swaps = program->swaps.n,
                             .bytes_out = lesson->forecast.bytes_out,
                             .bytes_in = lesson->forecast.bytes_in};

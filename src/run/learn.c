@@ -52,11 +52,16 @@ double np_lesson_base_ns(const np_lesson *lesson)
     return lesson->rested_ns > 0 && lesson->rested_ns < period_ns ? lesson->rested_ns : period_ns;
 }
 
+double np_lesson_looking(const np_lesson *lesson)
+{
+    double base_ns = np_lesson_base_ns(lesson);
+    return base_ns > 0 ? lesson->program.period_ns / base_ns - 1 : 0;
+}
+
 double np_lesson_overhead(const np_lesson *lesson)
 {
     const np_program *program = &lesson->program;
-    double looking = program->period_ns / np_lesson_base_ns(lesson) - 1;
-    return program->swaps.n == 0 ? 0 : program->overhead + (1 + program->overhead) * looking;
+    return program->swaps.n == 0 ? 0 : program->overhead + (1 + program->overhead) * np_lesson_looking(lesson);
 }
 
 /* ---- the period ---- */

@@ -86,7 +86,9 @@ static inline uint64_t np_lesson_least_swapped(uint64_t min_block, uint64_t page
 
 /* What costs are shares of: an iteration without swaps, which nobody looks at, as far as that is known. */
 double np_lesson_base_ns(const np_lesson *lesson);
-/* What the program costs; nothing where it does not swap: then nobody has to look at all. */
+/* What it costs, of that, that work is looked at. */
+double np_lesson_looking(const np_lesson *lesson);
+/* What the program costs in all; nothing where it does not swap: then nobody has to look at all. */
 double np_lesson_overhead(const np_lesson *lesson);
 
 /* What is left of a limit for the arena: whole pages. */

@@ -280,7 +280,9 @@ double np_pattern_base_ns(const np_pattern *pattern)
 double np_pattern_plan_overhead(const np_pattern *pattern)
 {
     const np_program *program = &pattern->program;
-    return program->overhead + (1 + program->overhead) * (program->period_ns / np_pattern_base_ns(pattern) - 1);
+    double base_ns = np_pattern_base_ns(pattern);
+    double looking = base_ns > 0 ? program->period_ns / base_ns - 1 : 0; /* without execs there is no time */
+    return program->overhead + (1 + program->overhead) * looking;
 }
 
 double np_pattern_quiet_lap_ns(const np_pattern *pattern)

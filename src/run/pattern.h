@@ -78,6 +78,7 @@ typedef struct np_pattern {
     double rested_ns;            /* and an iteration, by these; 0: not measured */
     uint64_t looked_since;       /* laps, when work was last seen again */
     uint32_t n_rest_waits;       /* laps in which a rest was waited for, in vain so far */
+    uint32_t n_rests;            /* turns of laps that nobody looked at */
     np_timed timed;
 } np_pattern;
 

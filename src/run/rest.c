@@ -9,6 +9,7 @@ enum {
     LAPS_AWAITED = 24,
     LAPS_A_TRIAL = 4,
     RESTS_KEPT = 64,
+    MANY_RESTS = 40, /* turns: if there is not enough by then, there will never be */
 };
 
 /* There are mallocs and frees to go by, and each is of a block that has a place. */
@@ -47,7 +48,7 @@ static bool is_final(const neap_device *m, const np_pattern *pattern)
 static bool is_to_be_measured(const neap_device *m, const np_pattern *pattern)
 {
     return (m->options.limit_share > 0 || m->overhead > 0) && pattern->is_quick && pattern->rested_ns <= 0 &&
-           pattern->n_rest_waits < LAPS_AWAITED && !atomic_load(&m->learner.is_busy);
+           pattern->n_rest_waits < LAPS_AWAITED && pattern->n_rests < MANY_RESTS && !atomic_load(&m->learner.is_busy);
 }
 
 /* It is the turn of laps that nobody looks at. */
@@ -85,6 +86,7 @@ void np_rest_begin(neap_device *m, void (*on_end)(void *user), void *user)
     m->rest.user = user;
     if (m->rest.is_measure) {
         pattern->n_rest_waits += LAPS_A_TRIAL; /* it may be interrupted again and again */
+        pattern->n_rests++;
     }
 }
 

@@ -630,6 +630,23 @@ static void test_measure_in_vain(void **state)
     close_scene();
 }
 
+/* Laps whose times are never known: a plan comes all the same. */
+static void test_measure_without_times(void **state)
+{
+    (void)state;
+    open_scene_at(0.8, 0);
+    for (int i = 0; i < 20 * ENOUGH_LAPS && device.manager->patterns.n < 2; i++) {
+        iterate_many(1);
+        for (size_t k = 0; k < device.manager->patterns.n; k++) {
+            device.manager->patterns.items[k]->rests_ns.n = 0;
+        }
+    }
+    ASSERT_LE(device.facts.n_rests, 40);
+    plan();
+    ASSERT_GT(device.manager->pattern->program.swaps.n, 0);
+    close_scene();
+}
+
 /* Looking costs more than swapping may: nothing is swapped, and nobody looks. */
 static void test_looking_costs_too_much(void **state)
 {
@@ -652,13 +669,21 @@ static void test_looking_costs_too_much(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_passing),       cmocka_unit_test(test_same_addresses),
-        cmocka_unit_test(test_blocks_end_it), cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_not_begun),     cmocka_unit_test(test_two_streams),
-        cmocka_unit_test(test_refusal),       cmocka_unit_test(test_without_pages),
-        cmocka_unit_test(test_not_final),     cmocka_unit_test(test_streams_in_turn),
-        cmocka_unit_test(test_measure),       cmocka_unit_test(test_measure_in_vain),
-        cmocka_unit_test(test_late_uses),     cmocka_unit_test(test_looking_costs_too_much),
+        cmocka_unit_test(test_passing),
+        cmocka_unit_test(test_same_addresses),
+        cmocka_unit_test(test_blocks_end_it),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_not_begun),
+        cmocka_unit_test(test_two_streams),
+        cmocka_unit_test(test_refusal),
+        cmocka_unit_test(test_without_pages),
+        cmocka_unit_test(test_not_final),
+        cmocka_unit_test(test_streams_in_turn),
+        cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_measure_in_vain),
+        cmocka_unit_test(test_measure_without_times),
+        cmocka_unit_test(test_late_uses),
+        cmocka_unit_test(test_looking_costs_too_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
