@@ -289,6 +289,17 @@ static void note_failure(neap_device *m, const np_lesson *lesson, neap_status st
            m->limit_pages == UINT32_MAX ? "" : "; blocks that were not used lately leave where the limit needs it");
 }
 
+/* The plan at hand stays, and what was measured since it was made is of it. */
+static void hand_over_times(np_lesson *lesson, const np_pattern *pattern, np_pattern *kept)
+{
+    neap_trace *trace = kept->trace;
+    if (lesson->lap_ns > 0 && trace) {
+        kept->program.period_ns = pattern->program.period_ns;
+        kept->trace = lesson->trace;
+        lesson->trace = trace; /* freed with the lesson */
+    }
+}
+
 static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
 {
     np_pattern *no_worse;
@@ -297,6 +308,7 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
     m->n_failed_plans = 0;
     if (no_worse && !lesson->is_quick) {
         np_plan_is_final(m, no_worse);
+        hand_over_times(lesson, pattern, no_worse);
     }
     if (no_worse || !add_pattern(m, pattern)) {
         np_pattern_drop(m, pattern);

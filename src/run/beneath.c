@@ -248,9 +248,14 @@ static void ask_for_better(neap_device *m, np_pattern *pattern)
                          .timed = &pattern->timed,
                          .unseen_of = pattern,
                          .is_anew = true};
-    bool is_good = m->options.limit_share <= 0 && m->overhead <= 0 &&
-                   (double)pattern->program.footprint <= GOOD_ENOUGH * (double)pattern->program.peak_load;
+    bool may_swap = m->options.limit_share > 0 || m->overhead > 0;
+    bool is_good = !may_swap && (double)pattern->program.footprint <= GOOD_ENOUGH * (double)pattern->program.peak_load;
     pattern->is_quick = false;
+    if (may_swap) {
+        np_visit_expect(m, pattern);
+        wish.doubts = pattern->doubts.items;
+        wish.n_doubts = pattern->doubts.n;
+    }
     if (is_good) {
         np_plan_is_final(m, pattern);
     }

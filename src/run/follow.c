@@ -304,7 +304,7 @@ static bool visit(neap_device *m, const np_program_event *event, const np_given 
         uint32_t life = m->pattern->program.swaps.items[m->visit.parts.items[i].swap].life;
         bool is_first = i == 0 || life != m->pattern->program.swaps.items[m->visit.parts.items[i - 1].swap].life;
         if (is_first && is_possible) {
-            np_visit_note(m, life, event->subject);
+            np_visit_note(m, life, event->subject, true);
             np_log(m, NEAP_LOG_DEBUG, "exec %u (%s): life %u of %llu bytes was away and came for it%s", event->subject,
                    given->work->name ? given->work->name : "?", life,
                    (unsigned long long)m->pattern->program.lives.items[life].bytes,

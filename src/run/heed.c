@@ -103,9 +103,14 @@ static void heed_exec(heeding *h, size_t i)
     }
 }
 
+bool np_heed_takes_all(const np_pattern *pattern)
+{
+    return pattern->doubts.n < pattern->program.uses.n / FEW_PART;
+}
+
 static void heed_events(heeding *h)
 {
-    h->takes_all = h->pattern->doubts.n < h->pattern->program.uses.n / FEW_PART;
+    h->takes_all = np_heed_takes_all(h->pattern);
     find_lives(h->pattern, h->trace, h->life_of);
     begin_swaps(h);
     for (size_t i = 0; i < h->trace->events.n; i++) {

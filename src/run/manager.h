@@ -374,9 +374,12 @@ bool np_visit_come(neap_device *m, const np_program_event *event, const np_given
 neap_status np_visit_go(neap_device *m, np_stream stream);
 
 /* ---- visitors.c ---- */
-void np_visit_note(neap_device *m, uint32_t life, uint32_t exec);
+void np_visit_note(neap_device *m, uint32_t life, uint32_t exec, bool came); /* a use that was not planned */
 
-/* At the end of a lap: those who come again and again are planned for, more and more seldom. */
+/* What was seen again and again is to be in the next plan: the pattern doubts it. */
+void np_visit_expect(neap_device *m, np_pattern *pattern);
+
+/* At the end of a lap: where some came again and again, they are planned for, more and more seldom. */
 void np_visit_heed(neap_device *m, np_pattern *pattern);
 
 /* ---- elsewhere.c ---- */
@@ -430,6 +433,9 @@ void np_refine_forget(neap_device *m, const np_pattern *pattern);            /* 
 void np_refine_free(neap_device *m);                                         /* the best so far is in the list then */
 
 /* ---- heed.c ---- */
+
+/* Uses that were not planned are so few that all go into the next plan, of blocks that were there, too. */
+bool np_heed_takes_all(const np_pattern *pattern);
 
 /* The recorded iteration is the pattern's, whole: what it used, and the plan did not know, is known from here on. */
 void np_heed_iteration(neap_device *m, np_pattern *pattern);

@@ -18,10 +18,11 @@ typedef struct np_actor {
     uint32_t next_free;   /* and free */
 } np_actor;
 
-/* A block that came for an exec of the plan while it was away (visit.h). */
+/* A use by an exec of the plan that was not planned: the block was there, or came (visit.h). */
 typedef struct np_visitor {
     np_doubt use;
     uint32_t n; /* times */
+    bool came;  /* at least once */
 } np_visitor;
 
 typedef struct np_pattern {
@@ -45,7 +46,8 @@ typedef struct np_pattern {
     bool has_doubts;       /* and no plan without its swaps was asked for yet */
     np_doubt_array unseen; /* uses that were recorded, and not planned with (unseen.h) */
     np_array(np_visitor) visitors;
-    uint32_t n_come_again; /* of them, more than once */
+    uint64_t n_come;       /* visits since the last time they were planned for */
+    uint32_t n_come_again; /* of them: seen more than once, and came */
     char *names;           /* of the execs, each ended by '\0' */
     size_t names_bytes;
     uint32_t *name_at; /* by exec: into `names` */

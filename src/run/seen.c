@@ -138,6 +138,8 @@ bool np_seen_match(neap_device *m, const np_program_event *event, np_given *give
             np_beneath_doubt_use(m, block, event->subject);
             *why = NEAP_DEPARTURE_ABSENT;
             return false;
+        } else {
+            np_visit_note(m, block->life, event->subject, false);
         }
         if (np_seen_wait_before(m, block, given->work->stream) != NEAP_OK) {
             *why = NEAP_DEPARTURE_FAILED;
