@@ -11,10 +11,10 @@
 enum {
     MOST_BYTES = 16 << 20, /* from which on copies are as fast as they get */
     LEAST_BYTES = 1 << 20,
-    SMALL_BYTES = 64 << 10,
+    SMALL_BYTES = 1 << 20, /* not less: much smaller ones overlap with each other, and cost less */
     ROUNDS = 4,
     N_BIG = 4, /* copies between two events */
-    N_SMALL = 32,
+    N_SMALL = 16,
     MAX_PROBES = 4,
 };
 

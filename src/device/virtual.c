@@ -15,7 +15,7 @@ void np_virtual_init(np_virtual *time, const neap_memory *memory, const neap_lin
 
 void np_virtual_free(np_virtual *time)
 {
-    for (np_stream i = 0; i < NP_N_STREAMS; i++) {
+    for (np_stream i = 0; i < NP_VIRTUAL_STREAMS; i++) {
         np_array_free(time->memory, &time->streams[i].items);
     }
 }
@@ -105,7 +105,7 @@ static void end(np_virtual *time, np_virtual_stream *s)
 static bool end_what_has_ended(np_virtual *time)
 {
     bool any = false;
-    for (np_stream i = 0; i < NP_N_STREAMS; i++) {
+    for (np_stream i = 0; i < NP_VIRTUAL_STREAMS; i++) {
         np_virtual_stream *s = &time->streams[i];
         if (s->busy && s->end_ns <= time->now_ns) {
             end(time, s);
@@ -118,7 +118,7 @@ static bool end_what_has_ended(np_virtual *time)
 static bool begin_what_can_begin(np_virtual *time)
 {
     bool any = false;
-    for (np_stream i = 0; i < NP_N_STREAMS; i++) {
+    for (np_stream i = 0; i < NP_VIRTUAL_STREAMS; i++) {
         np_virtual_stream *s = &time->streams[i];
         const np_virtual_item *item = s->busy ? NULL : head_of(s);
         while (item && item->kind == NP_VIRTUAL_WAIT && time->streams[item->other].done >= item->amount) {
@@ -147,7 +147,7 @@ static void settle(np_virtual *time)
 static bool pass(np_virtual *time)
 {
     double next_ns = INFINITY;
-    for (np_stream i = 0; i < NP_N_STREAMS; i++) {
+    for (np_stream i = 0; i < NP_VIRTUAL_STREAMS; i++) {
         if (time->streams[i].busy) {
             next_ns = fmin(next_ns, time->streams[i].end_ns);
         }
@@ -201,7 +201,7 @@ void np_virtual_wait(np_virtual *time, np_stream stream, np_stream other, uint64
 
 bool np_virtual_is_valid(const np_virtual *time)
 {
-    for (np_stream i = 0; i < NP_N_STREAMS; i++) {
+    for (np_stream i = 0; i < NP_VIRTUAL_STREAMS; i++) {
         const np_virtual_stream *s = &time->streams[i];
         uint64_t n_work = 0;
         for (size_t k = s->head; k < s->items.n; k++) {

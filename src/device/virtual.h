@@ -1,6 +1,7 @@
 /* virtual.h: streams on a clock that does not tick by itself.
  *
- * The host gives work and waits for it; giving takes no time. So the clock stands still, at the host's time, until the
+ * The host gives work and waits for it; giving takes no time (where it does, tasks of a stream stand for it, which the
+ * others wait for). So the clock stands still, at the host's time, until the
  * host waits for a mark: then everything given so far goes on side by side until that mark is reached, and the clock stands
  * at that moment. Work takes the time it says, copies the time that the link takes for their bytes, after its latency.
  * Bytes flow at the link's speed in each direction; when both are busy and the link is shared, each gets its half of the
@@ -15,6 +16,9 @@
 #define NP_DEVICE_VIRTUAL_H
 
 #include "device/device.h"
+
+/* One more stream than a device has: for a host that needs time to give work. */
+enum { NP_VIRTUAL_HOST = NP_N_STREAMS, NP_VIRTUAL_STREAMS };
 
 typedef enum np_virtual_kind { NP_VIRTUAL_TASK, NP_VIRTUAL_COPY, NP_VIRTUAL_WAIT } np_virtual_kind;
 
@@ -44,7 +48,7 @@ typedef struct np_virtual {
     const neap_memory *memory;
     neap_link link;
     double now_ns;
-    np_virtual_stream streams[NP_N_STREAMS];
+    np_virtual_stream streams[NP_VIRTUAL_STREAMS];
 } np_virtual;
 
 void np_virtual_init(np_virtual *time, const neap_memory *memory, const neap_link *link);

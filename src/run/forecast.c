@@ -1,16 +1,24 @@
 #include "run/forecast.h"
 
+#include <math.h>
+
 #include "device/virtual.h"
 #include "run/clean.h"
 
-enum { LAPS = 16, FIRST_LAP = 8 }; /* the laps between are taken for the steady state */
+enum {
+    LAPS = 16, /* those from the first one that counts on are taken for the steady state */
+    FIRST_LAP = 8,
+    STEP_NS = 1600,     /* at most, from one exec to the next: measured on an H200, as kernels are timed */
+    LAUNCHES_MAX = 1024 /* that the driver takes before the device has done the first */
+};
 
 typedef struct forecast {
     const np_program *program;
-    const uint64_t *exec_ns;
+    np_exec_times execs;
     np_toll toll;
-    uint64_t pause_ns;
-    double owed_ns; /* by the next exec, for copies that were given */
+    uint64_t step_ns; /* from one exec to the next */
+    uint64_t give_ns; /* the host, for each exec; 0: it is always ahead */
+    double owed_ns;   /* by the next exec, for copies that were given */
     np_virtual time;
     uint64_t *exec_marks; /* by exec */
     uint8_t *exec_streams;
@@ -23,12 +31,30 @@ typedef struct forecast {
     uint64_t bytes_in;
 } forecast;
 
+static neap_status wait(forecast *f, np_stream stream, np_stream other, uint64_t mark)
+{
+    neap_status status = mark > 0 && stream != other ? np_virtual_reserve(&f->time, stream) : NEAP_OK;
+    if (status == NEAP_OK && mark > 0 && stream != other) {
+        np_virtual_wait(&f->time, stream, other, mark);
+    }
+    return status;
+}
+
+/* The copy is given with the exec that the host is at. */
+static neap_status wait_for_host(forecast *f, np_stream stream)
+{
+    return wait(f, stream, NP_VIRTUAL_HOST, f->time.streams[NP_VIRTUAL_HOST].mark);
+}
+
 /* A copy of nothing, where there is nothing to copy, holds its place in the order of copies (follow.c). */
 static neap_status copy(forecast *f, np_stream stream, uint32_t swap, bool is_needed, uint64_t *marks)
 {
     const np_program_swap *s = &f->program->swaps.items[swap];
     uint64_t bytes = is_needed ? s->end - s->begin : 0;
-    neap_status status = np_virtual_reserve(&f->time, stream);
+    neap_status status = wait_for_host(f, stream);
+    if (status == NEAP_OK) {
+        status = np_virtual_reserve(&f->time, stream);
+    }
     if (status == NEAP_OK) {
         *(stream == NP_STREAM_OUT ? &f->bytes_out : &f->bytes_in) += bytes;
         f->owed_ns += is_needed ? f->toll.copy_ns + f->toll.byte_ns * (double)bytes : 0;
@@ -38,11 +64,21 @@ static neap_status copy(forecast *f, np_stream stream, uint32_t swap, bool is_ne
     return status;
 }
 
-static neap_status wait(forecast *f, np_stream stream, np_stream other, uint64_t mark)
+/* The host gives an exec, once the driver takes it. */
+static neap_status give(forecast *f, uint32_t exec)
 {
-    neap_status status = mark > 0 && stream != other ? np_virtual_reserve(&f->time, stream) : NEAP_OK;
-    if (status == NEAP_OK && mark > 0 && stream != other) {
-        np_virtual_wait(&f->time, stream, other, mark);
+    uint32_t n = f->program->n_execs;
+    uint32_t first = (exec + n - (n < LAUNCHES_MAX ? n : LAUNCHES_MAX)) % n; /* of those that may be under way */
+    uint32_t before = (exec + n - 1) % n;
+    neap_status status = wait(f, NP_VIRTUAL_HOST, f->exec_streams[first], f->exec_marks[first]);
+    if (status == NEAP_OK && f->execs.is_awaited && f->execs.is_awaited[before]) {
+        status = wait(f, NP_VIRTUAL_HOST, f->exec_streams[before], f->exec_marks[before]);
+    }
+    if (status == NEAP_OK) {
+        status = np_virtual_reserve(&f->time, NP_VIRTUAL_HOST);
+    }
+    if (status == NEAP_OK) {
+        np_virtual_launch(&f->time, NP_VIRTUAL_HOST, f->give_ns, NULL);
     }
     return status;
 }
@@ -82,19 +118,34 @@ static neap_status do_ops(forecast *f, uint32_t first, uint32_t n)
     return status;
 }
 
+static neap_status launch(forecast *f, const np_program_event *event, uint32_t lap)
+{
+    np_times *times = event->subject == 0 ? &f->starts[lap] : NULL;
+    neap_status status = wait_for_host(f, event->stream);
+    if (status == NEAP_OK) {
+        status = np_virtual_reserve(&f->time, event->stream);
+    }
+    if (status == NEAP_OK) {
+        uint64_t ns = f->execs.ns[event->subject] + f->step_ns + (uint64_t)f->owed_ns;
+        f->owed_ns = 0;
+        np_virtual_launch(&f->time, event->stream, ns, times);
+        f->exec_marks[event->subject] = f->time.streams[event->stream].mark;
+        f->exec_streams[event->subject] = event->stream;
+    }
+    return status;
+}
+
 static neap_status do_event(forecast *f, const np_program_event *event, uint32_t lap)
 {
-    neap_status status = do_ops(f, event->first_op, event->n_before);
+    neap_status status = NEAP_OK;
+    if (event->kind == NEAP_EVENT_EXEC && f->give_ns > 0) {
+        status = give(f, event->subject);
+    }
+    if (status == NEAP_OK) {
+        status = do_ops(f, event->first_op, event->n_before);
+    }
     if (status == NEAP_OK && event->kind == NEAP_EVENT_EXEC) {
-        np_times *times = event->subject == 0 ? &f->starts[lap] : NULL;
-        status = np_virtual_reserve(&f->time, event->stream);
-        if (status == NEAP_OK) {
-            uint64_t ns = f->exec_ns[event->subject] + f->pause_ns + (uint64_t)f->owed_ns;
-            f->owed_ns = 0;
-            np_virtual_launch(&f->time, event->stream, ns, times);
-            f->exec_marks[event->subject] = f->time.streams[event->stream].mark;
-            f->exec_streams[event->subject] = event->stream;
-        }
+        status = launch(f, event, lap);
         for (uint32_t i = 0; i < event->n_uses; i++) {
             const np_program_use *use = &f->program->uses.items[event->first_use + i];
             f->cleans[use->life].n_writes += use->kind != NEAP_ACCESS_READ;
@@ -106,17 +157,27 @@ static neap_status do_event(forecast *f, const np_program_event *event, uint32_t
     return status == NEAP_OK ? do_ops(f, event->first_op + event->n_before, event->n_after) : status;
 }
 
+static void find_pace(forecast *f)
+{
+    const np_program *program = f->program;
+    double n = program->n_execs;
+    double sum = 0;
+    for (uint32_t k = 0; k < program->n_execs; k++) {
+        sum += (double)f->execs.ns[k];
+    }
+    if (program->period_ns > sum) {
+        f->step_ns = (uint64_t)fmin((program->period_ns - sum) / n, STEP_NS);
+    }
+    if (program->period_ns > sum + STEP_NS * n) {
+        f->give_ns = (uint64_t)(program->period_ns / n);
+    }
+}
+
 static neap_status run(forecast *f, np_forecast *result)
 {
     const np_program *program = f->program;
     neap_status status = NEAP_OK;
-    double sum = 0;
-    for (uint32_t k = 0; k < program->n_execs; k++) {
-        sum += (double)f->exec_ns[k];
-    }
-    if (program->period_ns > sum) {
-        f->pause_ns = (uint64_t)((program->period_ns - sum) / program->n_execs);
-    }
+    find_pace(f);
     for (size_t i = 0; i < program->swaps.n; i++) {
         f->is_out[i] = program->swaps.items[i].starts_absent;
     }
@@ -126,7 +187,7 @@ static neap_status run(forecast *f, np_forecast *result)
             status = do_event(f, &program->events.items[i], lap);
         }
     }
-    for (np_stream s = 0; s < NP_N_STREAMS && status == NEAP_OK; s++) {
+    for (np_stream s = 0; s < NP_VIRTUAL_STREAMS && status == NEAP_OK; s++) {
         np_virtual_sync(&f->time, s, f->time.streams[s].mark);
     }
     if (status == NEAP_OK) {
@@ -137,11 +198,11 @@ static neap_status run(forecast *f, np_forecast *result)
     return status;
 }
 
-neap_status np_program_forecast(const np_program *program, const uint64_t *exec_ns, const neap_link *link,
+neap_status np_program_forecast(const np_program *program, const np_exec_times *execs, const neap_link *link,
                                 const np_toll *toll, const neap_memory *memory, np_forecast *result)
 {
     size_t n_swaps = program->swaps.n;
-    forecast f = {.program = program, .exec_ns = exec_ns, .toll = *toll};
+    forecast f = {.program = program, .execs = *execs, .toll = *toll};
     neap_status status;
     if (program->n_execs == 0) {
         *result = (np_forecast){0};

@@ -15,9 +15,17 @@ typedef struct np_forecast {
     uint64_t bytes_in;
 } np_forecast;
 
-/* exec_ns: durations by exec. What the undisturbed period is longer than their sum is an even pause before every exec;
- * what a copy costs those beside it makes the next one longer. A program without execs takes no time. */
-neap_status np_program_forecast(const np_program *program, const uint64_t *exec_ns, const neap_link *link,
+/* Of the execs. */
+typedef struct np_exec_times {
+    const uint64_t *ns;     /* durations */
+    const bool *is_awaited; /* the host waits until it is done, before it gives anything more; NULL: it never does */
+} np_exec_times;
+
+/* What the undisturbed period is longer than the sum of its execs is time that the device takes from one to the next, as
+ * far as it may, and beyond that the host's: it gives them at an even pace, and is ahead while the device waits for
+ * copies, as far as the driver lets it. What a copy costs those beside it makes the next exec longer. A program without
+ * execs takes no time. */
+neap_status np_program_forecast(const np_program *program, const np_exec_times *execs, const neap_link *link,
                                 const np_toll *toll, const neap_memory *memory, np_forecast *result);
 
 #endif

@@ -39,6 +39,7 @@ void np_lesson_free(np_lesson *lesson)
             np_program_free(&lesson->program);
         }
         np_array_free(memory, &lesson->exec_ns);
+        np_array_free(memory, &lesson->is_awaited);
         np_array_free(memory, &lesson->home_pages);
         np_array_free(memory, &lesson->names);
         np_array_free(memory, &lesson->name_at);
@@ -252,6 +253,12 @@ static neap_status set_up(np_study *s)
 
 /* ---- handing over ---- */
 
+/* Whoever copies to the host wants to look at it: a loss, nearly always. */
+static bool is_awaited(const char *name)
+{
+    return strcmp(name, "memcpy.dtoh") == 0;
+}
+
 static neap_status keep_execs(np_study *s)
 {
     np_lesson *lesson = s->lesson;
@@ -261,6 +268,9 @@ static neap_status keep_execs(np_study *s)
         const neap_event *event = &trace->events.items[event_at(&s->period, s->timeline.times.items[k])];
         const char *name = neap_trace_exec_name(trace, event->subject);
         status = np_array_push(lesson->memory, &lesson->exec_ns, event->duration_ns);
+        if (status == NEAP_OK) {
+            status = np_array_push(lesson->memory, &lesson->is_awaited, is_awaited(name));
+        }
         if (status == NEAP_OK) {
             status = np_array_push(lesson->memory, &lesson->name_at, (uint32_t)lesson->names.n);
         }
@@ -293,7 +303,8 @@ static neap_status foretell(const np_study *s, np_program *program, np_forecast 
     neap_status status = NEAP_OK;
     double tolls;
     if (program->swaps.n > 0) {
-        status = np_program_forecast(program, lesson->exec_ns.items, &lesson->link, &s->toll, lesson->memory, forecast);
+        np_exec_times execs = {.ns = lesson->exec_ns.items, .is_awaited = lesson->is_awaited.items};
+        status = np_program_forecast(program, &execs, &lesson->link, &s->toll, lesson->memory, forecast);
         tolls = np_toll_ns(&s->toll, (double)forecast->bytes_out + (double)forecast->bytes_in, program->swaps.n);
         program->overhead = fmax(forecast->period_ns - program->period_ns, tolls) / program->period_ns;
     }

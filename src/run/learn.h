@@ -69,6 +69,7 @@ typedef struct np_lesson {
     np_program program;
     np_forecast forecast;       /* of it; all 0 where nothing is swapped */
     np_array(uint64_t) exec_ns; /* by exec of the period */
+    np_array(bool) is_awaited;  /* see np_exec_times */
     np_array(char) names;       /* of the period's execs, each ended by '\0' */
     np_array(uint32_t) name_at; /* by exec: into `names` */
     uint64_t limit_used;        /* bytes, for arena and all; 0: none. Higher than asked for where it had to be */

@@ -50,7 +50,8 @@ static double compare(const char *settings, double share)
     stats = little_stats(&p);
     pattern = p.device->pattern;
     ASSERT_OK(p.raw->api->link(p.raw, &link));
-    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &no_toll, &np_memory_default, &forecast));
+    ASSERT_OK(np_program_forecast(&pattern->program, &(np_exec_times){.ns = pattern->exec_ns}, &link, &no_toll,
+                                  &np_memory_default, &forecast));
     forecast_ns = forecast.period_ns;
     ASSERT_EQ(stats.bytes_out - before.bytes_out, N * forecast.bytes_out);
     ASSERT_EQ(stats.bytes_in - before.bytes_in, N * forecast.bytes_in);
@@ -88,7 +89,7 @@ static void test_nothing_to_do(void **state)
     neap_link link = {.out_gbs = 1, .in_gbs = 1};
     np_forecast forecast = {.period_ns = -1};
     (void)state;
-    ASSERT_OK(np_program_forecast(&program, NULL, &link, &no_toll, &np_memory_default, &forecast));
+    ASSERT_OK(np_program_forecast(&program, &(np_exec_times){0}, &link, &no_toll, &np_memory_default, &forecast));
     ASSERT_TRUE(forecast.period_ns == 0);
 }
 
@@ -106,7 +107,8 @@ static void test_pauses(void **state)
     pattern = p.device->pattern;
     ASSERT_OK(p.raw->api->link(p.raw, &link));
     pattern->program.period_ns *= 1.5;
-    ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &no_toll, &np_memory_default, &forecast));
+    ASSERT_OK(np_program_forecast(&pattern->program, &(np_exec_times){.ns = pattern->exec_ns}, &link, &no_toll,
+                                  &np_memory_default, &forecast));
     ASSERT_TRUE(is_close(forecast.period_ns, pattern->program.period_ns));
     little_end(&p);
 }
@@ -131,9 +133,10 @@ static void test_tolls(void **state)
         pattern = p.device->pattern;
         ASSERT_GT(pattern->program.swaps.n, 0);
         ASSERT_OK(p.raw->api->link(p.raw, &link));
-        ASSERT_OK(
-            np_program_forecast(&pattern->program, pattern->exec_ns, &link, &no_toll, &np_memory_default, &without));
-        ASSERT_OK(np_program_forecast(&pattern->program, pattern->exec_ns, &link, &toll, &np_memory_default, &with));
+        ASSERT_OK(np_program_forecast(&pattern->program, &(np_exec_times){.ns = pattern->exec_ns}, &link, &no_toll,
+                                      &np_memory_default, &without));
+        ASSERT_OK(np_program_forecast(&pattern->program, &(np_exec_times){.ns = pattern->exec_ns}, &link, &toll,
+                                      &np_memory_default, &with));
         ASSERT_EQ(with.bytes_in, without.bytes_in);
         tolls = np_toll_ns(&toll, (double)with.bytes_in + (double)with.bytes_out, pattern->program.swaps.n);
         ASSERT_TRUE(tolls > 0.01 * without.period_ns);
@@ -155,8 +158,8 @@ static neap_status ask(const neap_memory *memory, void *user)
 {
     const question *q = user;
     np_forecast forecast = {.period_ns = -1};
-    neap_status status =
-        np_program_forecast(&q->pattern->program, q->pattern->exec_ns, &q->link, &no_toll, memory, &forecast);
+    neap_status status = np_program_forecast(&q->pattern->program, &(np_exec_times){.ns = q->pattern->exec_ns},
+                                             &q->link, &no_toll, memory, &forecast);
     ASSERT_EQ(forecast.period_ns > 0, status == NEAP_OK);
     return status;
 }
@@ -175,12 +178,82 @@ static void test_no_memory(void **state)
     little_end(&p);
 }
 
+/* ---- the host ---- */
+
+typedef struct host_case {
+    little_program p;
+    np_program program; /* as the pattern's, but the period */
+    np_exec_times execs;
+    neap_link link;
+} host_case;
+
+static void host_begin(host_case *c, const char *link, double share)
+{
+    char name[100];
+    little_options options = {.name = name, .device = {.limit_share = share}};
+    (void)snprintf(name, sizeof name, "sim:%s,page=4KiB,memory=64MiB", link);
+    little_start(&c->p, &options);
+    (void)little_run_until_plan(&c->p, 10);
+    c->program = c->p.device->pattern->program;
+    c->execs = (np_exec_times){.ns = c->p.device->pattern->exec_ns};
+    ASSERT_OK(c->p.raw->api->link(c->p.raw, &c->link));
+}
+
+static double host_forecast(const host_case *c)
+{
+    np_forecast forecast = {0};
+    ASSERT_OK(np_program_forecast(&c->program, &c->execs, &c->link, &no_toll, &np_memory_default, &forecast));
+    return forecast.period_ns;
+}
+
+/* Where nothing waits for copies, an iteration takes what it takes, however much of that is the host's. */
+static void test_slow_host(void **state)
+{
+    static host_case c;
+    double sum_ns;
+    (void)state;
+    host_begin(&c, "link=500GB/s", 0.9);
+    sum_ns = c.program.period_ns;
+    ASSERT_TRUE(is_close(host_forecast(&c), sum_ns));
+    for (double factor = 1; factor < 6; factor *= 1.5) {
+        c.program.period_ns = factor * sum_ns;
+        ASSERT_TRUE(is_close(host_forecast(&c), c.program.period_ns));
+    }
+    little_end(&c.p);
+}
+
+/* While the device waits for copies, the host goes on: its time is hidden then, unless it waits, too. */
+static void test_hidden_host(void **state)
+{
+    static host_case c;
+    bool is_awaited[64] = {false};
+    double sum_ns;
+    double bound_ns;
+    double waiting_ns;
+    (void)state;
+    host_begin(&c, "link=500MB/s", 0.6);
+    sum_ns = c.program.period_ns;
+    bound_ns = host_forecast(&c);
+    ASSERT_TRUE(bound_ns > 1.35 * sum_ns);
+    c.program.period_ns = 1.25 * sum_ns;
+    ASSERT_TRUE(host_forecast(&c) < bound_ns + 0.05 * sum_ns);
+    ASSERT_LE(c.program.n_execs, 64);
+    c.execs.is_awaited = is_awaited;
+    ASSERT_TRUE(host_forecast(&c) < bound_ns + 0.05 * sum_ns); /* it need not */
+    is_awaited[c.program.n_execs - 1] = true;
+    waiting_ns = host_forecast(&c);
+    ASSERT_TRUE(waiting_ns > bound_ns + 0.05 * sum_ns);
+    ASSERT_TRUE(waiting_ns < bound_ns + 0.5 * sum_ns); /* but it does not wait for all */
+    little_end(&c.p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limits_and_links), cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_pauses),           cmocka_unit_test(test_tolls),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory),        cmocka_unit_test(test_slow_host),
+        cmocka_unit_test(test_hidden_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
