@@ -263,10 +263,18 @@ neap_status np_order_launch(np_order *order, np_stream stream, uint64_t mark, co
     return NEAP_OK;
 }
 
+/* The streams for copies have one way each; on others it shows by where they lead. */
+static bool is_way_out(const np_order *order, np_stream stream, const char *to)
+{
+    np_piece piece;
+    return stream == NP_STREAM_OUT ||
+           (stream != NP_STREAM_IN && !np_pagemap_find(&order->pages, to, order->page_bytes, &piece));
+}
+
 neap_status np_order_copy(np_order *order, np_stream stream, uint64_t mark, const char *to, const char *from,
                           uint64_t bytes, bool *can_run)
 {
-    bool is_out = stream == NP_STREAM_OUT;
+    bool is_out = is_way_out(order, stream, to);
     const np_touch touch = {.address = is_out ? from : to, .bytes = bytes, .writes = !is_out};
     uintptr_t host = (uintptr_t)(is_out ? to : from);
     np_byte_use use = {stream, mark, is_out};

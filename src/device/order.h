@@ -56,7 +56,7 @@ void np_order_host_free(np_order *order, const char *host, uint64_t bytes);
 neap_status np_order_launch(np_order *order, np_stream stream, uint64_t mark, const np_touch *touches,
                             uint32_t n_touches, bool *can_run);
 neap_status np_order_copy(np_order *order, np_stream stream, uint64_t mark, const char *to, const char *from,
-                          uint64_t bytes, bool *can_run); /* NP_STREAM_OUT or NP_STREAM_IN */
+                          uint64_t bytes, bool *can_run);
 void np_order_wait(np_order *order, np_stream stream, np_stream other, uint64_t mark);
 void np_order_host_knows(np_order *order, np_stream stream, uint64_t mark); /* that it is done */
 

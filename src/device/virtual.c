@@ -83,6 +83,7 @@ static void begin(np_virtual *time, np_virtual_stream *s, const np_virtual_item 
         s->bytes_left = (double)item->amount;
         s->rate = 0; /* none yet */
         update_link(time);
+        update_rate(time, (np_stream)(s - time->streams)); /* whichever stream it is on */
     }
 }
 

@@ -57,7 +57,8 @@ void np_virtual_free(np_virtual *time);
 /* Room for one more item. The others cannot fail then. */
 neap_status np_virtual_reserve(np_virtual *time, np_stream stream);
 void np_virtual_launch(np_virtual *time, np_stream stream, uint64_t duration_ns, np_times *times);
-void np_virtual_copy(np_virtual *time, np_stream stream, uint64_t bytes); /* NP_STREAM_OUT or NP_STREAM_IN */
+/* On NP_STREAM_OUT, NP_STREAM_IN, or another: that takes nothing of the link from those. */
+void np_virtual_copy(np_virtual *time, np_stream stream, uint64_t bytes);
 void np_virtual_wait(np_virtual *time, np_stream stream, np_stream other, uint64_t mark);
 
 /* Time passes until the mark is reached. All that ends by then has ended. */

@@ -106,12 +106,28 @@ static bool is_used(const neap_device *m, const np_program_event *event, const n
     return false;
 }
 
-static void look_around(const neap_device *m, const np_program_event *event, const np_given *given, np_visit_part *part)
+/* The visit comes after the copies of a life's parts that were given so far. */
+static void come_after(neap_device *m, uint32_t life)
+{
+    const np_pattern *pattern = m->pattern;
+    np_visit *visit = &m->visit;
+    for (uint32_t i = 0; pattern->program.lives.items[life].swapped && i < pattern->program.swaps.n; i++) {
+        if (swap_at(pattern, i)->life == life) {
+            visit->out_mark = pattern->out_marks[i] > visit->out_mark ? pattern->out_marks[i] : visit->out_mark;
+            visit->in_mark = pattern->in_marks[i] > visit->in_mark ? pattern->in_marks[i] : visit->in_mark;
+        }
+    }
+}
+
+static void look_around(neap_device *m, const np_program_event *event, const np_given *given, np_visit_part *part)
 {
     const np_program_swap *swap = swap_at(m->pattern, part->swap);
     for (uint32_t life = 0; life < m->pattern->program.lives.n; life++) {
         if (life != swap->life) {
             meeting found = meet_life(m->pattern, swap, life);
+            if (found.any) {
+                come_after(m, life);
+            }
             part->has_no_place |= found.fixed || (found.any && is_used(m, event, given, life));
             part->aside = found.here || part->has_no_place ? 0 : part->aside;
         }
@@ -199,52 +215,53 @@ static neap_status make_room(neap_device *m)
     return status;
 }
 
-/* ---- copies: out on the one stream, in on the other, each after all that was given before ---- */
+/* ---- copies: all on the stream of the work, which keeps them in order ---- */
 
-static neap_status copy(neap_device *m, np_stream stream, char *to, const char *from, uint64_t bytes)
+static neap_status copy(neap_device *m, np_stream stream, char *to, const char *from, uint64_t bytes, uint64_t *counted)
 {
-    uint64_t *counted = stream == NP_STREAM_OUT ? &m->stats.bytes_out : &m->stats.bytes_in;
     uint64_t mark;
     neap_status status = m->device->api->copy(m->device, stream, to, from, bytes, &mark);
     *counted += status == NEAP_OK ? bytes : 0;
     return status;
 }
 
-static neap_status put_aside(neap_device *m, const np_visit_part *part)
+static neap_status put_aside(neap_device *m, np_stream stream, const np_visit_part *part)
 {
     const np_program_swap *swap = swap_at(m->pattern, part->swap);
     const neap_block *block = m->pattern->actors[swap->life].now[0];
-    return part->aside == NP_NOT_ASIDE ? NEAP_OK
-                                       : copy(m, NP_STREAM_OUT, m->visit.scratch.host + part->aside,
-                                              block->address + swap->begin, swap->end - swap->begin);
+    return part->aside == NP_NOT_ASIDE
+               ? NEAP_OK
+               : copy(m, stream, m->visit.scratch.host + part->aside, block->address + swap->begin,
+                      swap->end - swap->begin, &m->stats.bytes_out);
 }
 
-static neap_status put_back(neap_device *m, const np_visit_part *part)
+static neap_status put_back(neap_device *m, np_stream stream, const np_visit_part *part)
 {
     const np_program_swap *swap = swap_at(m->pattern, part->swap);
     const neap_block *block = m->pattern->actors[swap->life].now[0];
-    return part->aside == NP_NOT_ASIDE ? NEAP_OK
-                                       : copy(m, NP_STREAM_IN, block->address + swap->begin,
-                                              m->visit.scratch.host + part->aside, swap->end - swap->begin);
+    return part->aside == NP_NOT_ASIDE
+               ? NEAP_OK
+               : copy(m, stream, block->address + swap->begin, m->visit.scratch.host + part->aside,
+                      swap->end - swap->begin, &m->stats.bytes_in);
 }
 
-static neap_status come(neap_device *m, const np_visit_part *part)
+static neap_status come(neap_device *m, np_stream stream, const np_visit_part *part)
 {
     const np_program_swap *swap = swap_at(m->pattern, part->swap);
     const neap_block *block = m->pattern->actors[swap->life].now[0];
     return part->is_in_place ? NEAP_OK
-                             : copy(m, NP_STREAM_IN, block->address + swap->begin, block->slot.host + swap->begin,
-                                    swap->end - swap->begin);
+                             : copy(m, stream, block->address + swap->begin, block->slot.host + swap->begin,
+                                    swap->end - swap->begin, &m->stats.bytes_in);
 }
 
-static neap_status go(neap_device *m, const np_visit_part *part)
+static neap_status go(neap_device *m, np_stream stream, const np_visit_part *part)
 {
     const np_program_swap *swap = swap_at(m->pattern, part->swap);
     neap_block *block = m->pattern->actors[swap->life].now[0];
     neap_status status = NEAP_OK;
     if (part->is_written) {
-        status = copy(m, NP_STREAM_OUT, block->slot.host + swap->begin, block->address + swap->begin,
-                      swap->end - swap->begin);
+        status = copy(m, stream, block->slot.host + swap->begin, block->address + swap->begin, swap->end - swap->begin,
+                      &m->stats.bytes_out);
     }
     if (part->is_written && status == NEAP_OK) {
         np_clean_note(&block->clean, swap->begin, swap->end);
@@ -252,13 +269,43 @@ static neap_status go(neap_device *m, const np_visit_part *part)
     return status;
 }
 
-typedef neap_status for_part(neap_device *m, const np_visit_part *part);
+typedef neap_status for_part(neap_device *m, np_stream stream, const np_visit_part *part);
 
 static neap_status for_all(neap_device *m, np_stream stream, for_part *each)
 {
-    neap_status status = np_seen_wait_all(m, stream);
+    neap_status status = NEAP_OK;
     for (size_t i = 0; i < m->visit.parts.n && status == NEAP_OK; i++) {
-        status = each(m, &m->visit.parts.items[i]);
+        status = each(m, stream, &m->visit.parts.items[i]);
+    }
+    return status;
+}
+
+/* What has come must go: whatever fails is tried again. */
+static neap_status for_all_surely(neap_device *m, np_stream stream, for_part *each)
+{
+    size_t n_done = 0;
+    for (int i = 0; i < MANY_TRIES && n_done < m->visit.parts.n;) {
+        if (each(m, stream, &m->visit.parts.items[n_done]) == NEAP_OK) {
+            n_done++;
+        } else {
+            i++;
+        }
+    }
+    return n_done < m->visit.parts.n ? NEAP_DEVICE_FAILED : NEAP_OK;
+}
+
+/* All work before, on whatever stream, and the copies of all who have to do with the places of those that come. */
+static neap_status wait_before(neap_device *m, np_stream stream)
+{
+    np_device *device = m->device;
+    neap_status status = np_ops_wait(m, stream, NP_STREAM_OUT, m->visit.out_mark);
+    if (status == NEAP_OK) {
+        status = np_ops_wait(m, stream, NP_STREAM_IN, m->visit.in_mark);
+    }
+    for (np_stream other = 0; other < device->n_streams && status == NEAP_OK; other++) {
+        if (other != stream) {
+            status = device->api->wait(device, stream, other, device->api->mark(device, other));
+        }
     }
     return status;
 }
@@ -270,22 +317,6 @@ static neap_status drain_surely(neap_device *m)
         status = np_drain(m);
     }
     return status;
-}
-
-/* What has come must go: whatever fails is tried again, and the host waits where streams cannot. */
-static neap_status for_all_surely(neap_device *m, np_stream stream, for_part *each)
-{
-    size_t n_done = 0;
-    neap_status status = np_seen_wait_all(m, stream);
-    status = status == NEAP_OK ? NEAP_OK : drain_surely(m);
-    for (int i = 0; i < MANY_TRIES && status == NEAP_OK && n_done < m->visit.parts.n;) {
-        if (each(m, &m->visit.parts.items[n_done]) == NEAP_OK) {
-            n_done++;
-        } else {
-            i++;
-        }
-    }
-    return status == NEAP_OK && n_done < m->visit.parts.n ? NEAP_DEVICE_FAILED : status;
 }
 
 static bool any_without_place(const neap_device *m)
@@ -317,8 +348,11 @@ static neap_status end_elsewhere(neap_device *m)
 
 bool np_visit_come(neap_device *m, const np_program_event *event, const np_given *given)
 {
+    np_stream stream = given->work->stream;
     neap_status status = list_parts(m, event, given);
+    m->visit.out_mark = m->visit.in_mark = 0;
     for (size_t i = 0; i < m->visit.parts.n && status == NEAP_OK; i++) {
+        come_after(m, swap_at(m->pattern, m->visit.parts.items[i].swap)->life);
         if (!m->visit.parts.items[i].is_in_place) {
             look_around(m, event, given, &m->visit.parts.items[i]);
         }
@@ -332,17 +366,17 @@ bool np_visit_come(neap_device *m, const np_program_event *event, const np_given
     if (status != NEAP_OK) {
         return false;
     }
-    status = for_all(m, NP_STREAM_OUT, put_aside);
+    status = wait_before(m, stream);
+    if (status == NEAP_OK) {
+        status = for_all(m, stream, put_aside);
+    }
     if (status != NEAP_OK) {
         (void)end_elsewhere(m);
         return false;
     }
-    status = for_all(m, NP_STREAM_IN, come);
-    if (status == NEAP_OK) {
-        status = np_seen_wait_all(m, given->work->stream);
-    }
+    status = for_all(m, stream, come);
     if (status != NEAP_OK) {
-        (void)must(m, for_all_surely(m, NP_STREAM_IN, put_back));
+        (void)must(m, for_all_surely(m, stream, put_back));
         (void)end_elsewhere(m);
         return false;
     }
@@ -350,20 +384,14 @@ bool np_visit_come(neap_device *m, const np_program_event *event, const np_given
     return true;
 }
 
-/* An empty piece of work stands for all of it: whatever is given later comes after that. */
+/* Whatever is given later, on whatever stream, comes after the last of it. */
 neap_status np_visit_go(neap_device *m, np_stream stream)
 {
-    neap_status status = must(m, for_all_surely(m, NP_STREAM_OUT, go));
-    neap_status restored = must(m, for_all_surely(m, NP_STREAM_IN, put_back)); /* in any case */
+    neap_status status = must(m, for_all_surely(m, stream, go));
+    neap_status restored = must(m, for_all_surely(m, stream, put_back)); /* in any case */
     neap_status moved = end_elsewhere(m);
-    uint64_t mark;
+    m->late[stream] = m->device->api->mark(m->device, stream);
+    m->has_late = true;
     status = status == NEAP_OK ? restored : status;
-    status = status == NEAP_OK ? moved : status;
-    if (status == NEAP_OK && np_seen_wait_all(m, stream) == NEAP_OK &&
-        m->device->api->copy(m->device, stream, m->arena.address, m->arena.address, 0, &mark) == NEAP_OK) {
-        m->late[stream] = mark;
-        m->has_late = true;
-        return NEAP_OK;
-    }
-    return status == NEAP_OK ? np_drain(m) : status;
+    return status == NEAP_OK ? moved : status;
 }

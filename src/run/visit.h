@@ -3,8 +3,9 @@
  * Words that stand among a kernel's parameters by chance name blocks that are away: others in every iteration, so that no
  * plan can know them all. They may also be true. To leave the plan over each would cost many iterations. So the bytes
  * that stand in the block's place are kept aside on the host, the block's are copied in, the work is done, the block's
- * are copied out again, as the work may have written them, and what stood there is put back. All of it comes after
- * everything that was given before, and before everything that is given after it: nobody else sees it.
+ * are copied out again, as the work may have written them, and what stood there is put back. All of it is on the stream of
+ * the work, after all work that was given before, and after the copies of the block and of all whose places its own
+ * touches. Others may still be under way. Everything that is given later comes after it: nobody else sees it.
  *
  * Nothing may be aside that the work uses, or might without being seen to: what the plan counts as used then (its margin is
  * in that), and what is fixed. A block in whose place such a one stands comes to other pages of the arena (elsewhere.c).
@@ -34,6 +35,8 @@ typedef struct np_visit {
     uint64_t bytes_max;            /* 0: none may */
     np_array(np_visit_part) parts; /* of the work that is about to be given */
     np_slot scratch;
+    uint64_t out_mark; /* of the work that is about to be given: copies that it comes after */
+    uint64_t in_mark;
     uint64_t wait_laps; /* from the first visitor on, on whatever plan, before those that came twice are planned for */
     uint64_t since_lap; /* of all on a plan: when that one came */
     bool is_torn;       /* what had to go back could not, try as it might: bytes are wrong, and nothing more is given */
