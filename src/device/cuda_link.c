@@ -4,8 +4,11 @@
  * measured again, and the best counts.
  *
  * Large copies, each way alone and then both at once, between events of the device's own clock, the best of a few. A
- * row of small copies tells what each of them costs beyond its bytes. All on streams of its own: the device's own may
- * have work that waits for something. A device that is nearly full is measured with less. */
+ * row of small copies, each with a wait before and an event after it, as swaps have them, tells what each of them costs
+ * beyond its bytes. All on streams of its own: the device's own may have work that waits for something. A device that is
+ * nearly full is measured with less. */
+#include <math.h>
+
 #include "device/cuda_state.h"
 
 enum {
@@ -89,15 +92,33 @@ static neap_status give_copies(probe *p, enum way way, uint64_t bytes, int n)
     return NEAP_OK;
 }
 
+/* As swaps are given: each waits for another stream, where nothing is left to do, and has an event of its own. */
+static neap_status give_swaps(probe *p, enum way way, uint64_t bytes, int n)
+{
+    enum way other = way == OUT ? IN : OUT;
+    neap_status status = NEAP_OK;
+    for (int i = 0; i < n && status == NEAP_OK; i++) {
+        TRY(event_record(p->starts[other], p->streams[other]), cuEventRecord);
+        TRY(stream_wait(p->streams[way], p->starts[other], 0), cuStreamWaitEvent);
+        status = give_copies(p, way, bytes, 1);
+        if (status == NEAP_OK) {
+            TRY(event_record(p->ends[other], p->streams[way]), cuEventRecord);
+        }
+    }
+    return status;
+}
+
+typedef neap_status give_row(probe *p, enum way way, uint64_t bytes, int n);
+
 /* The ns that n copies of a way take, the best of a few; never 0. */
-static neap_status time_way(probe *p, enum way way, uint64_t bytes, int n, double *ns)
+static neap_status time_way(probe *p, enum way way, uint64_t bytes, int n, give_row *give, double *ns)
 {
     double best = 1e300;
     for (int round = 0; round < ROUNDS; round++) {
         float ms = 0;
         neap_status status;
         TRY(event_record(p->starts[way], p->streams[way]), cuEventRecord);
-        status = give_copies(p, way, bytes, n);
+        status = give(p, way, bytes, n);
         if (status != NEAP_OK) {
             return status;
         }
@@ -149,15 +170,15 @@ static neap_status measure(probe *p, neap_link *link)
     double both_ns = 1;
     double small_ns = 1;
     double latency_ns;
-    neap_status status = time_way(p, OUT, p->bytes, N_BIG, &out_ns);
+    neap_status status = time_way(p, OUT, p->bytes, N_BIG, give_copies, &out_ns);
     if (status == NEAP_OK) {
-        status = time_way(p, IN, p->bytes, N_BIG, &in_ns);
+        status = time_way(p, IN, p->bytes, N_BIG, give_copies, &in_ns);
     }
     if (status == NEAP_OK) {
         status = time_both(p, &both_ns);
     }
     if (status == NEAP_OK) {
-        status = time_way(p, OUT, SMALL_BYTES, N_SMALL, &small_ns);
+        status = time_way(p, OUT, SMALL_BYTES, N_SMALL, give_swaps, &small_ns);
     }
     if (status == NEAP_OK) {
         double sum = bytes / out_ns + bytes / in_ns;
@@ -171,14 +192,21 @@ static neap_status measure(probe *p, neap_link *link)
     return status;
 }
 
-/* The better of the two in everything. Together they are as fast as both alone where `both_gbs` is 0. */
+static double small_us(const neap_link *link)
+{
+    return link->latency_us + SMALL_BYTES / (link->out_gbs * 1e3);
+}
+
+/* The better of the two in everything: in what a small copy takes, too, whose bytes take what they take at best. Together
+ * they are as fast as both alone where `both_gbs` is 0. */
 static neap_link best_of(const neap_link *a, const neap_link *b)
 {
     neap_link best = *a;
     best.out_gbs = b->out_gbs > a->out_gbs ? b->out_gbs : a->out_gbs;
     best.in_gbs = b->in_gbs > a->in_gbs ? b->in_gbs : a->in_gbs;
     best.both_gbs = b->both_gbs == 0 || (a->both_gbs > 0 && b->both_gbs > a->both_gbs) ? b->both_gbs : a->both_gbs;
-    best.latency_us = b->latency_us < a->latency_us ? b->latency_us : a->latency_us;
+    best.latency_us = 0;
+    best.latency_us = fmax(fmin(small_us(a), small_us(b)) - small_us(&best), 0);
     return best;
 }
 
