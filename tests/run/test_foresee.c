@@ -101,6 +101,37 @@ static void test_as_the_run(void **state)
     compare_with_run(0.9, 1);
 }
 
+/* Where nothing is worth swapping at a cost the first plan stays, and the trace of it is the one with measured times. */
+static void test_plan_that_stays(void **state)
+{
+    static little_program p;
+    const np_pattern *pattern = NULL;
+    const neap_trace *first = NULL;
+    neap_trace *kept;
+    (void)state;
+    little_open(&p, &(little_options){.name = "sim:page=4KiB,memory=64MiB,link=100MB/s"});
+    np_beneath_begin(p.device, 0, 1e-6);
+    little_begin(&p);
+    for (int i = 0; i < 200 && (!pattern || little_stats(&p).is_planning || !pattern->trace || pattern->is_quick);
+         i++) {
+        little_laps(&p, 1);
+        if (!pattern && p.device->state == NEAP_STATE_RUN && p.device->pattern->is_quick) {
+            pattern = p.device->pattern;
+            first = pattern->trace;
+        }
+    }
+    ASSERT_TRUE(pattern && first);
+    ASSERT_TRUE(p.device->pattern == pattern);
+    ASSERT_EQ(pattern->program.swaps.n, 0);
+    ASSERT_FALSE(pattern->is_quick);
+    ASSERT_TRUE(pattern->trace != first);
+    ASSERT_TRUE(fabs(pattern->program.period_ns - 20.0 * (double)p.options.exec_ns) < 1);
+    ASSERT_OK(neap_device_trace(p.device, NULL, NULL, &kept));
+    ASSERT_TRUE(neap_trace_meta(kept, "step_ms"));
+    neap_trace_free(kept);
+    little_end(&p);
+}
+
 /* ---- limits ---- */
 
 static void test_limits(void **state)
@@ -331,9 +362,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_the_run), cmocka_unit_test(test_limits),       cmocka_unit_test(test_margin),
-        cmocka_unit_test(test_looking),    cmocka_unit_test(test_lowest_limit), cmocka_unit_test(test_beside),
-        cmocka_unit_test(test_refused),    cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_as_the_run),      cmocka_unit_test(test_limits),       cmocka_unit_test(test_margin),
+        cmocka_unit_test(test_looking),         cmocka_unit_test(test_lowest_limit), cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_plan_that_stays), cmocka_unit_test(test_refused),      cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,6 +265,42 @@ static void test_there_many(void **state)
     little_end(&p);
 }
 
+/* On a plan, and never in a recording, one exec uses an activation of the first layer. */
+static uint32_t use_first(little_program *p, shadow_use *uses, uint32_t n_uses)
+{
+    const np_pattern *pattern = p->device->state == NEAP_STATE_RUN ? p->device->pattern : NULL;
+    const np_program_event *event =
+        pattern ? &pattern->program.events.items[p->device->cursor % pattern->program.events.n] : NULL;
+    if (!event || event->kind != NEAP_EVENT_EXEC || event->subject != pattern->program.n_execs / 2 ||
+        !p->acts[1].block) {
+        return n_uses;
+    }
+    noted = (np_doubt){.life = p->acts[1].block->life, .exec = event->subject};
+    return visit_add(uses, n_uses, &p->acts[1], SHADOW_READ);
+}
+
+/* What is seen on the plan without swaps is known to the first one with them. */
+static void test_first_plan(void **state)
+{
+    static little_program p;
+    (void)state;
+    little_open(&p, &(little_options){.device = {.limit_share = 0.7}, .n_layers = 8});
+    np_beneath_begin(p.device, 0, 0);
+    little_begin(&p);
+    p.change_uses = use_first;
+    for (int i = 0; i < 200 && (p.device->state != NEAP_STATE_RUN || p.device->pattern->program.swaps.n == 0); i++) {
+        little_laps(&p, 1);
+    }
+    ASSERT_EQ(p.device->state, NEAP_STATE_RUN);
+    ASSERT_GT(p.device->pattern->program.swaps.n, 0);
+    ASSERT_EQ(count_doubts(p.device->pattern, noted), 1);
+    little_laps(&p, 10);
+    ASSERT_EQ(p.device->stats.n_visits, 0);
+    ASSERT_EQ(p.device->stats.n_departures, 0);
+    p.change_uses = NULL;
+    little_end(&p);
+}
+
 /* No memory to note one: it is new when it comes again. */
 static void test_no_memory(void **state)
 {
@@ -288,10 +324,9 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_come_again),   cmocka_unit_test(test_strangers),
-        cmocka_unit_test(test_entered_anew), cmocka_unit_test(test_planner_is_busy),
-        cmocka_unit_test(test_many),         cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_there),        cmocka_unit_test(test_there_and_came),
+        cmocka_unit_test(test_come_again),      cmocka_unit_test(test_strangers), cmocka_unit_test(test_entered_anew),
+        cmocka_unit_test(test_planner_is_busy), cmocka_unit_test(test_many),      cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_first_plan),      cmocka_unit_test(test_there),     cmocka_unit_test(test_there_and_came),
         cmocka_unit_test(test_there_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
