@@ -3,7 +3,8 @@
 All children are resident; a round is one block of steps of each, one after another, so that a pair is two times taken
 within a second. In a round all of them run on the same few cores, in the next round on others: some cores of a shared machine
 are half as fast again as others, and a child would stay on its own. Ratios are medians over the rounds, with the 95 %
-interval of a bootstrap over them.
+interval of a bootstrap over them. That knows nothing of what two processes differ by for good (where their memory lies):
+a twin, a second plain child, shows it, and the intervals are wider by as much.
 
     pairs.py --model NAME [--pairs 20] [--neap build/neap] [--limit 70%] [...]    plain against neap, on its own
 """
@@ -21,6 +22,8 @@ from child import Bench, Child, Failed
 RESAMPLES = 2000
 STEPS_MIN = 4  # of a block: at the end of each the device comes to rest, and copies that would go on beside the next step end
 
+
+PLAIN, TWIN = "plain", "twin"  # names of children
 
 CORES = 2  # of a round: a thread for the forward pass and one for the backward pass take turns
 
@@ -75,7 +78,14 @@ def ratio(times, base, other):
     """How many times as long `other` takes as `base`."""
     if base not in times or other not in times:
         return None
-    return interval([b / a for a, b in zip(times[base], times[other])], statistics.median)
+    value, low, high = interval([b / a for a, b in zip(times[base], times[other])], statistics.median)
+    return (value, low / noise(times), high * noise(times)) if TWIN not in (base, other) else (value, low, high)
+
+
+def noise(times):
+    """What two plain children differ by, as a factor of 1 and more; 1 where there are no two."""
+    found = ratio(times, PLAIN, TWIN)
+    return max(found[0], 1 / found[0]) if found else 1.0
 
 
 def added_ratio(times, base, other, ours):

@@ -22,7 +22,7 @@ MODELS = {"pool": POOL, "swap": SWAP, "tight": SWAP}
 TIGHT = (70, 60, 50)  # % of the peak load
 CONTEXT_BYTES = 1 << 30  # of a process, beside what its program asks for
 UNKNOWN_LOAD = 25 * 10**9
-ROOM_BYTES = 125 * 10**9  # of the device, for children that are there at once
+ROOM_BYTES = 138 * 10**9  # of the device, for children that are there at once
 
 
 @dataclasses.dataclass
@@ -99,8 +99,8 @@ def planned_runs(ctx, wanted, seen):
 
 
 def waves(runs, peak_load):
-    """Runs that fit on the device beside the two baselines. save_on_cpu brings a rival of its own size."""
-    room = ROOM_BYTES - 2.2 * peak_load - 2 * CONTEXT_BYTES
+    """Runs that fit on the device beside the two baselines and the twin. save_on_cpu brings a rival of its own size."""
+    room = ROOM_BYTES - 3.3 * peak_load - 3 * CONTEXT_BYTES
     wave, used = [], 0.0
     for run in runs:
         need = run.share * peak_load * 1.05 + CONTEXT_BYTES
@@ -166,7 +166,7 @@ def run_wave(ctx, model, runs):
 
 def set_up_all(ctx, model, runs, children):
     """save_on_cpu comes early: a rival that is held to its memory can load meanwhile."""
-    order = sorted(runs, key=lambda run: run.name not in ("plain", "save_on_cpu"))
+    order = sorted(runs, key=lambda run: run.name not in (pairs.PLAIN, pairs.TWIN, "save_on_cpu"))
     for run in order:
         set_up(ctx, run, children[run.name])
         if run.name == "save_on_cpu" and run.error is None and runs[0].error is None:
@@ -231,7 +231,7 @@ def run_model(ctx, model, wanted):
                 ctx.fail("swap", model, "no-overhead", f"no forecast: {failed}")
         ctx.put(rows)
     for number, wave in enumerate(waves(planned_runs(ctx, wanted, seen), seen.peak_load if seen else UNKNOWN_LOAD)):
-        runs = [Run("plain", None), Run("pool", ["run"]), *wave]
+        runs = [Run(pairs.PLAIN, None), Run("pool", ["run"]), *wave, Run(pairs.TWIN, None)]
         by_name, times = run_wave(ctx, model, runs)
         put_wave(ctx, model, wanted if number == 0 else wanted - {"pool"}, by_name, times, seen)
 

@@ -57,6 +57,7 @@ def pool(rows, runs, times):
     add_held(rows, run)
     rows.add("step_plain", statistics.median(times["plain"]), "ms")
     rows.add("step_neap", statistics.median(times["pool"]), "ms")
+    rows.add("twin", pairs.ratio(times, pairs.PLAIN, pairs.TWIN), note="plain by plain: intervals are wider by as much")
     rows.add("step_ratio", pairs.ratio(times, "plain", "pool"), "", "<=1.02", note_of(run))
 
 
@@ -71,15 +72,25 @@ def add_overheads(rows, run, times, asked=""):
     rows.add("step", statistics.median(times[run.name]), "ms")
     rows.add("overhead_pool", against_pool or (None,) * 3, "", asked, "against neap without a limit")
     rows.add("overhead_plain", against_plain or (None,) * 3, "", asked, "against plain PyTorch")
-    planned, iteration_ns = run.stat("plan_overhead"), run.stat("iteration_ns")
-    rows.add("predicted_plan", planned, note="by the plan that ran")
-    if planned is not None and iteration_ns:
-        rows.add("predicted_step", iteration_ns * (1 + planned) / 1e6, "ms", note="by the plan that ran")
+    rows.add("predicted_plan", run.stat("plan_overhead"), note="by the plan that ran")
+    rows.add("predicted_step", predicted_step(run), "ms", note="by the plan that ran")
     rows.add("overhead_neap", run.stat("overhead"), note="as neap measured it")
     rows.add("bytes_out", run.stat("bytes_out"), "bytes", note="since the start")
     rows.add("giving", per_iteration(run, "giving_ns", 1e-6), "ms", note="host time for copies and waits, an iteration")
     rows.add("waits", per_iteration(run, "waits"), note="of the program's work for copies, an iteration")
     return against_pool
+
+
+def predicted_step(run):
+    """ms, by the plan that ran; None: there was none."""
+    planned, iteration_ns = run.stat("plan_overhead"), run.stat("iteration_ns")
+    return iteration_ns * (1 + planned) / 1e6 if planned is not None and iteration_ns else None
+
+
+def of_this_base(run, times):
+    """The overhead that was foretold, of an iteration as it is now: where the host holds a program up, it was another."""
+    step = predicted_step(run)
+    return step / statistics.median(times["pool"]) - 1 if step and times.get("pool") else None
 
 
 def swap(rows, runs, times, seen):
@@ -108,6 +119,9 @@ def tight(rows, runs, times, seen, share):
         distance = off(measured, forecasted)
         if distance:
             rows.add(figure, distance, "", "<=0.05", "overhead_pool from the predicted")
+    distance = off(measured, of_this_base(run, times))
+    if distance:
+        rows.add("off_step", distance, note="the same from predicted_step, as a share of the pool's step in these rounds")
 
 
 def save(rows, runs, times):
