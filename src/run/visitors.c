@@ -4,11 +4,11 @@
  * never clears. Where the block was away and had to visit (visit.h), a plan that knows is asked for: with all uses that
  * were seen twice, also of blocks that were there, since the next plan has others away. The first plan with swaps is
  * made with what was seen on the one before it. All at once, and after some laps: a plan costs time to make and to enter,
- * so each time twice as many laps are waited for. Laps count on whatever plan: a program that changes plans often is no
+ * so each time four times as many are waited for. Laps count on whatever plan: a program that changes plans often is no
  * reason to wait for ever. */
 #include "run/manager.h"
 
-enum { LAPS_FACTOR = 2, TWICE = 2 };
+enum { LAPS_FACTOR = 4, TWICE = 2 };
 
 /* There are more and more of those that were seen once, where it was by chance. */
 static void forget_strangers(np_pattern *pattern)

@@ -2,7 +2,7 @@
 #include "run/visit_watch.h"
 #include "testing.h"
 
-enum { FIRST_WAIT = 3, SECOND_WAIT = 6 };
+enum { FIRST_WAIT = 3, SECOND_WAIT = 12 };
 
 #define MADE_ANEW "were used while they were away"
 
@@ -59,7 +59,7 @@ static void test_come_again(void **state)
     ASSERT_EQ(p.device->pattern->doubts.n, 1);
     ASSERT_EQ(count_doubts(p.device->pattern, noted), 1);
     first = noted;
-    wait_for_plan(&p, SECOND_WAIT); /* twice as long */
+    wait_for_plan(&p, SECOND_WAIT); /* four times as long */
     ASSERT_EQ(count_doubts(p.device->pattern, first), 1);
     ASSERT_EQ(count_doubts(p.device->pattern, noted), 1);
     ASSERT_EQ(p.device->pattern->doubts.n, 2);
