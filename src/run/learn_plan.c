@@ -302,10 +302,23 @@ static neap_status plan_at_cost(np_study *s)
     return status == NEAP_NO_PLAN ? NEAP_OK : status;
 }
 
+/* No place for all blocks can be within the limit: the time is better spent on swaps. */
+static bool must_swap(const np_study *s)
+{
+    const np_lesson *lesson = s->lesson;
+    return !lesson->is_quick && lesson->overhead <= 0 && lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
+           np_lesson_arena_limit(lesson, lesson->limit_used) < s->timeline.peak_load;
+}
+
 neap_status np_study_plan(np_study *s)
 {
     np_lesson *lesson = s->lesson;
     neap_status status = find_limit(s);
+    if (status == NEAP_OK && must_swap(s)) {
+        status = plan_within(s);
+        tell(lesson, NP_PHASE_PLACES);
+        return status;
+    }
     if (status == NEAP_OK) {
         status =
             np_plan_pool(&s->planner, lesson->is_quick ? quick_seconds(s) : lesson->seconds * POOL_SHARE, &s->judged);
