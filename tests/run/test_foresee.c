@@ -204,22 +204,28 @@ static void test_lowest_limit(void **state)
  * than is allowed, nothing is swapped. */
 static void test_looking(void **state)
 {
+    neap_trace *unrested = small_training();
     neap_trace *trace = small_training();
     neap_foresee_options options = options_for(&fast);
     neap_foreseen before;
     neap_foreseen seen;
+    bool is_share = false;
     char text[32];
     (void)state;
     options.limit_share = 0.8;
-    before = foresee(trace, &options);
+    before = foresee(unrested, &options);
     ASSERT_TRUE(before.looking == 0);
     (void)snprintf(text, sizeof text, "%.9f", before.iteration_ns * 1e-6 / 1.25);
     ASSERT_OK(np_trace_add_meta(trace, "rested_ms", strlen("rested_ms"), text, strlen(text)));
-    seen = foresee(trace, &options);
-    ASSERT_TRUE(fabs(seen.looking - 0.25) < 1e-3);
-    ASSERT_TRUE(fabs(seen.iteration_ns - before.iteration_ns / 1.25) < 1);
-    ASSERT_TRUE(seen.overhead > 0.25);
-    ASSERT_TRUE(seen.n_swaps != before.n_swaps || fabs(seen.overhead - (1.25 * (1 + before.overhead) - 1)) < 1e-3);
+    for (int i = 0; i < 8 && !is_share; i++) { /* how far a search gets depends on the time that it has */
+        before = foresee(unrested, &options);
+        seen = foresee(trace, &options);
+        ASSERT_TRUE(fabs(seen.looking - 0.25) < 1e-3);
+        ASSERT_TRUE(fabs(seen.iteration_ns - before.iteration_ns / 1.25) < 1);
+        ASSERT_TRUE(seen.overhead > 0.25);
+        is_share = fabs(seen.overhead - (1.25 * (1 + before.overhead) - 1)) < 1e-3;
+    }
+    ASSERT_TRUE(is_share);
     options.limit_share = 0;
     options.overhead = 0.2;
     seen = foresee(trace, &options);
@@ -231,6 +237,7 @@ static void test_looking(void **state)
     options.limit_share = 0.8;
     seen = foresee(trace, &options);
     ASSERT_TRUE(seen.looking == 0 && seen.iteration_ns == before.iteration_ns);
+    neap_trace_free(unrested);
     neap_trace_free(trace);
 }
 
