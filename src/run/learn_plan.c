@@ -314,12 +314,8 @@ neap_status np_study_plan(np_study *s)
 {
     np_lesson *lesson = s->lesson;
     neap_status status = find_limit(s);
-    if (status == NEAP_OK && must_swap(s)) {
-        status = plan_within(s);
-        tell(lesson, NP_PHASE_PLACES);
-        return status;
-    }
-    if (status == NEAP_OK) {
+    bool swaps = status == NEAP_OK && must_swap(s);
+    if (status == NEAP_OK && !swaps) {
         status =
             np_plan_pool(&s->planner, lesson->is_quick ? quick_seconds(s) : lesson->seconds * POOL_SHARE, &s->judged);
     }
@@ -331,8 +327,9 @@ neap_status np_study_plan(np_study *s)
     if (status == NEAP_OK && lesson->overhead > 0 && s->timeline.n_execs > 0) {
         return plan_at_cost(s);
     }
-    if (status == NEAP_OK && lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
-        s->judged.place.footprint > np_lesson_arena_limit(lesson, lesson->limit_used)) {
+    swaps |= lesson->limit_used != 0 && s->timeline.n_execs > 0 &&
+             s->judged.place.footprint > np_lesson_arena_limit(lesson, lesson->limit_used);
+    if (status == NEAP_OK && swaps) {
         status = plan_within(s);
     }
     tell(lesson, NP_PHASE_PLACES);

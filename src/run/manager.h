@@ -354,6 +354,9 @@ bool np_seen_is_away(const np_pattern *pattern, uint32_t life);
 /* Whatever takes the block away, or comes after it, comes after the mark. */
 void np_seen_note_late(neap_device *m, uint32_t life, np_stream stream, uint64_t mark);
 
+/* The stream comes after all work that was given so far; copies may go on. */
+neap_status np_seen_wait_work(neap_device *m, np_stream stream);
+
 /* Work on another stream than planned comes after all that was given so far, and before all that follows it on its planned
  * stream: frameworks take streams from a pool in turn. What stands for it there: a mark. */
 neap_status np_seen_wait_all(neap_device *m, np_stream stream);

@@ -82,16 +82,27 @@ static neap_status wait_for_parts(neap_device *m, np_stream stream, uint32_t lif
     return status;
 }
 
-neap_status np_seen_wait_all(neap_device *m, np_stream stream)
+static neap_status wait_for_streams(neap_device *m, np_stream stream, np_stream first, np_stream end)
 {
     np_device *device = m->device;
     neap_status status = NEAP_OK;
-    for (np_stream other = 0; other < NP_N_STREAMS && status == NEAP_OK; other++) {
-        if ((other < device->n_streams || other >= NP_MAX_STREAMS) && other != stream) {
+    for (np_stream other = first; other < end && status == NEAP_OK; other++) {
+        if (other != stream) {
             status = device->api->wait(device, stream, other, device->api->mark(device, other));
         }
     }
     return status;
+}
+
+neap_status np_seen_wait_work(neap_device *m, np_stream stream)
+{
+    return wait_for_streams(m, stream, 0, m->device->n_streams);
+}
+
+neap_status np_seen_wait_all(neap_device *m, np_stream stream)
+{
+    neap_status status = np_seen_wait_work(m, stream);
+    return status == NEAP_OK ? wait_for_streams(m, stream, NP_MAX_STREAMS, NP_N_STREAMS) : status;
 }
 
 /* An empty piece of work of the planned stream, after the work, stands for it to all who wait for it there. Where that

@@ -297,17 +297,11 @@ static neap_status for_all_surely(neap_device *m, np_stream stream, for_part *ea
 /* All work before, on whatever stream, and the copies of all who have to do with the places of those that come. */
 static neap_status wait_before(neap_device *m, np_stream stream)
 {
-    np_device *device = m->device;
-    neap_status status = np_ops_wait(m, stream, NP_STREAM_OUT, m->visit.out_mark);
+    neap_status status = np_seen_wait_work(m, stream);
     if (status == NEAP_OK) {
-        status = np_ops_wait(m, stream, NP_STREAM_IN, m->visit.in_mark);
+        status = np_ops_wait(m, stream, NP_STREAM_OUT, m->visit.out_mark);
     }
-    for (np_stream other = 0; other < device->n_streams && status == NEAP_OK; other++) {
-        if (other != stream) {
-            status = device->api->wait(device, stream, other, device->api->mark(device, other));
-        }
-    }
-    return status;
+    return status == NEAP_OK ? np_ops_wait(m, stream, NP_STREAM_IN, m->visit.in_mark) : status;
 }
 
 static neap_status drain_surely(neap_device *m)
