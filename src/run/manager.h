@@ -354,8 +354,8 @@ bool np_seen_is_away(const np_pattern *pattern, uint32_t life);
 /* Whatever takes the block away, or comes after it, comes after the mark. */
 void np_seen_note_late(neap_device *m, uint32_t life, np_stream stream, uint64_t mark);
 
-/* The stream comes after all work that was given so far; copies may go on. */
-neap_status np_seen_wait_work(neap_device *m, np_stream stream);
+/* The stream comes after all work that was given so far, and after these copies; others may go on. */
+neap_status np_seen_wait_copies(neap_device *m, np_stream stream, const np_copy_marks *copies);
 
 /* Work on another stream than planned comes after all that was given so far, and before all that follows it on its planned
  * stream: frameworks take streams from a pool in turn. What stands for it there: a mark. */

@@ -94,14 +94,18 @@ static neap_status wait_for_streams(neap_device *m, np_stream stream, np_stream 
     return status;
 }
 
-neap_status np_seen_wait_work(neap_device *m, np_stream stream)
+neap_status np_seen_wait_copies(neap_device *m, np_stream stream, const np_copy_marks *copies)
 {
-    return wait_for_streams(m, stream, 0, m->device->n_streams);
+    neap_status status = wait_for_streams(m, stream, 0, m->device->n_streams);
+    if (status == NEAP_OK) {
+        status = np_ops_wait(m, stream, NP_STREAM_OUT, copies->out);
+    }
+    return status == NEAP_OK ? np_ops_wait(m, stream, NP_STREAM_IN, copies->in) : status;
 }
 
 neap_status np_seen_wait_all(neap_device *m, np_stream stream)
 {
-    neap_status status = np_seen_wait_work(m, stream);
+    neap_status status = wait_for_streams(m, stream, 0, m->device->n_streams);
     return status == NEAP_OK ? wait_for_streams(m, stream, NP_MAX_STREAMS, NP_N_STREAMS) : status;
 }
 
@@ -119,12 +123,13 @@ uint64_t np_seen_bring_back(neap_device *m, np_stream planned, np_stream stream,
     return stands;
 }
 
-/* Where no planned use of the stream has waited for those who were in the bytes before, this one does, for all there are. */
+/* Where no planned use of the stream has waited for those who were in the bytes before, this one does. */
 neap_status np_seen_wait_before(neap_device *m, neap_block *block, np_stream stream)
 {
     neap_status status = wait_for_parts(m, stream, block->life);
     if (status == NEAP_OK && !(block->used_by & (1u << stream))) {
-        status = np_seen_wait_all(m, stream);
+        np_copy_marks copies = np_meet_copies(m->pattern, block->life);
+        status = np_seen_wait_copies(m, stream, &copies);
     }
     block->used_by |= 1u << stream;
     return status;

@@ -39,58 +39,6 @@ bool np_visit_is_small(const neap_device *m, const neap_block *block)
 
 /* ---- who stands in its place ---- */
 
-/* Bytes of the arena. */
-typedef struct span {
-    uint64_t begin;
-    uint64_t end;
-} span;
-
-/* Where piece k of a life's place has its bytes [begin, end), as far as they are in it; empty: they are not. */
-static span span_of(const np_placed *placed, uint64_t begin, uint64_t end)
-{
-    uint64_t from = placed->at > begin ? placed->at : begin;
-    uint64_t to = placed->at + placed->bytes < end ? placed->at + placed->bytes : end;
-    return from < to ? (span){placed->offset + (from - placed->at), placed->offset + (to - placed->at)} : (span){0, 0};
-}
-
-static bool is_met(span a, span b)
-{
-    return a.begin < b.end && b.begin < a.end;
-}
-
-typedef struct meeting {
-    bool any;  /* a place of the life is met, whoever stands there */
-    bool here; /* and a block may be there */
-    bool fixed;
-} meeting;
-
-static void meet_piece(const np_pattern *pattern, span part, uint32_t life, const np_placed *placed, meeting *found)
-{
-    const neap_block *block = pattern->actors[life].now[placed->place];
-    span piece = {placed->offset, placed->offset + placed->bytes};
-    if (is_met(part, piece)) {
-        found->any = true;
-        found->here |= block != NULL; /* away or not: it may still be read there while it is copied out */
-        found->fixed |= block && (block->is_fixed || block->is_exported);
-    }
-}
-
-/* What of another life is in the bytes of a swap. */
-static meeting meet_life(const np_pattern *pattern, const np_program_swap *swap, uint32_t life)
-{
-    const np_program *program = &pattern->program;
-    const np_program_life *own = &program->lives.items[swap->life];
-    const np_program_life *other = &program->lives.items[life];
-    meeting found = {0};
-    for (uint32_t i = 0; i < own->n_placed; i++) {
-        span part = span_of(&program->placed.items[own->first_placed + i], swap->begin, swap->end);
-        for (uint32_t k = 0; part.begin < part.end && k < other->n_placed * other->n_places; k++) {
-            meet_piece(pattern, part, life, &program->placed.items[other->first_placed + k], &found);
-        }
-    }
-    return found;
-}
-
 static bool is_used(const neap_device *m, const np_program_event *event, const np_given *given, uint32_t life)
 {
     for (uint32_t i = 0; i < event->n_uses; i++) {
@@ -106,27 +54,14 @@ static bool is_used(const neap_device *m, const np_program_event *event, const n
     return false;
 }
 
-/* The visit comes after the copies of a life's parts that were given so far. */
-static void come_after(neap_device *m, uint32_t life)
-{
-    const np_pattern *pattern = m->pattern;
-    np_visit *visit = &m->visit;
-    for (uint32_t i = 0; pattern->program.lives.items[life].swapped && i < pattern->program.swaps.n; i++) {
-        if (swap_at(pattern, i)->life == life) {
-            visit->out_mark = pattern->out_marks[i] > visit->out_mark ? pattern->out_marks[i] : visit->out_mark;
-            visit->in_mark = pattern->in_marks[i] > visit->in_mark ? pattern->in_marks[i] : visit->in_mark;
-        }
-    }
-}
-
 static void look_around(neap_device *m, const np_program_event *event, const np_given *given, np_visit_part *part)
 {
     const np_program_swap *swap = swap_at(m->pattern, part->swap);
     for (uint32_t life = 0; life < m->pattern->program.lives.n; life++) {
         if (life != swap->life) {
-            meeting found = meet_life(m->pattern, swap, life);
+            np_meeting found = np_meet_life(m->pattern, swap->life, swap->begin, swap->end, life);
             if (found.any) {
-                come_after(m, life);
+                np_meet_own_copies(m->pattern, life, &m->visit.after);
             }
             part->has_no_place |= found.fixed || (found.any && is_used(m, event, given, life));
             part->aside = found.here || part->has_no_place ? 0 : part->aside;
@@ -294,16 +229,6 @@ static neap_status for_all_surely(neap_device *m, np_stream stream, for_part *ea
     return n_done < m->visit.parts.n ? NEAP_DEVICE_FAILED : NEAP_OK;
 }
 
-/* All work before, on whatever stream, and the copies of all who have to do with the places of those that come. */
-static neap_status wait_before(neap_device *m, np_stream stream)
-{
-    neap_status status = np_seen_wait_work(m, stream);
-    if (status == NEAP_OK) {
-        status = np_ops_wait(m, stream, NP_STREAM_OUT, m->visit.out_mark);
-    }
-    return status == NEAP_OK ? np_ops_wait(m, stream, NP_STREAM_IN, m->visit.in_mark) : status;
-}
-
 static neap_status drain_surely(neap_device *m)
 {
     neap_status status = np_drain(m);
@@ -344,9 +269,9 @@ bool np_visit_come(neap_device *m, const np_program_event *event, const np_given
 {
     np_stream stream = given->work->stream;
     neap_status status = list_parts(m, event, given);
-    m->visit.out_mark = m->visit.in_mark = 0;
+    m->visit.after = (np_copy_marks){0};
     for (size_t i = 0; i < m->visit.parts.n && status == NEAP_OK; i++) {
-        come_after(m, swap_at(m->pattern, m->visit.parts.items[i].swap)->life);
+        np_meet_own_copies(m->pattern, swap_at(m->pattern, m->visit.parts.items[i].swap)->life, &m->visit.after);
         if (!m->visit.parts.items[i].is_in_place) {
             look_around(m, event, given, &m->visit.parts.items[i]);
         }
@@ -360,7 +285,7 @@ bool np_visit_come(neap_device *m, const np_program_event *event, const np_given
     if (status != NEAP_OK) {
         return false;
     }
-    status = wait_before(m, stream);
+    status = np_seen_wait_copies(m, stream, &m->visit.after);
     if (status == NEAP_OK) {
         status = for_all(m, stream, put_aside);
     }

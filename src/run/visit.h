@@ -13,7 +13,7 @@
 #ifndef NP_RUN_VISIT_H
 #define NP_RUN_VISIT_H
 
-#include "run/pattern.h"
+#include "run/meet.h"
 
 #define NP_VISIT_BYTES_MAX \
     ((uint64_t)256 << 20) /* of one piece of work: above that a plan is better left, and mended */
@@ -35,11 +35,10 @@ typedef struct np_visit {
     uint64_t bytes_max;            /* 0: none may */
     np_array(np_visit_part) parts; /* of the work that is about to be given */
     np_slot scratch;
-    uint64_t out_mark; /* of the work that is about to be given: copies that it comes after */
-    uint64_t in_mark;
-    uint64_t wait_laps; /* from the first visitor on, on whatever plan, before those that came twice are planned for */
-    uint64_t since_lap; /* of all on a plan: when that one came */
-    bool is_torn;       /* what had to go back could not, try as it might: bytes are wrong, and nothing more is given */
+    np_copy_marks after; /* of the work that is about to be given */
+    uint64_t wait_laps;  /* from the first visitor on, on whatever plan, before those that came twice are planned for */
+    uint64_t since_lap;  /* of all on a plan: when that one came */
+    bool is_torn; /* what had to go back could not, try as it might: bytes are wrong, and nothing more is given */
 } np_visit;
 
 #endif
