@@ -5,6 +5,7 @@ is said against both. Children whose memory would not fit together are measured 
 """
 
 import dataclasses
+import json
 import math
 import subprocess
 from concurrent import futures
@@ -155,6 +156,7 @@ def run_wave(ctx, model, runs):
         set_up_all(ctx, model, runs, children)
         timed = [children[run.name] for run in runs if run.error is None]
         times, failures = pairs.measure(timed, ctx.pairs, ctx.block_s, ctx.say)
+        ctx.bench.log(f"{model}-rounds.json").write_text(json.dumps(times))
         for run in runs:
             run.error = run.error or failures.get(run.name)
         look_again(runs, children)
