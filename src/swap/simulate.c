@@ -26,6 +26,7 @@ typedef struct swap_state {
     uint32_t from;
     uint32_t to;
     uint32_t in_after;
+    uint32_t out_before;
     int32_t release;            /* exec whose end releases the copy out, counted on; negative in the period before */
     bool clean;                 /* the host still has what left before: no copy out */
     uint32_t absent_from;       /* see np_absence: the latest since the anchor (below), */
@@ -79,6 +80,8 @@ struct np_simulator {
     np_array(uint32_t) due;
     np_array(uint32_t) after_at; /* [exec]: into `after`, the swaps whose gap begins there */
     np_array(uint32_t) after;
+    np_array(uint32_t) awaited_at; /* [exec]: into `awaited`, the swaps whose copy out it waits for */
+    np_array(uint32_t) awaited;
 };
 
 /* ---- making ---- */
@@ -97,6 +100,8 @@ void np_simulator_free(np_simulator *simulator)
         np_array_free(memory, &simulator->due);
         np_array_free(memory, &simulator->after_at);
         np_array_free(memory, &simulator->after);
+        np_array_free(memory, &simulator->awaited_at);
+        np_array_free(memory, &simulator->awaited);
         np_memory_free(memory, simulator, 1, sizeof *simulator);
     }
 }
@@ -186,7 +191,11 @@ static neap_status prepare_swaps(np_simulator *simulator, const np_swap *swaps, 
     for (uint32_t i = 0; i < n_swaps; i++) {
         const np_gap *gap = &timeline->gaps.items[swaps[i].gap];
         swap_state *state = &simulator->swaps.items[i];
-        *state = (swap_state){.bytes = swaps[i].bytes, .from = gap->from, .to = gap->to, .in_after = swaps[i].in_after};
+        *state = (swap_state){.bytes = swaps[i].bytes,
+                              .from = gap->from,
+                              .to = gap->to,
+                              .in_after = swaps[i].in_after,
+                              .out_before = swaps[i].out_before};
         state->clean = gap->release_ns == -INFINITY;
         state->release = state->clean ? (int32_t)gap->from : np_timeline_release_exec(timeline, gap);
         if (!state->clean && i > 0 && swaps[i - 1].gap + 1 == swaps[i].gap && swaps[i].bytes == gap->bytes &&
@@ -207,30 +216,45 @@ static neap_status prepare_swaps(np_simulator *simulator, const np_swap *swaps, 
 
 typedef np_array(uint32_t) u32_array;
 
+typedef enum grouping { BY_BEGIN, BY_END, BY_WAIT } grouping;
+
+/* The exec, below n_execs, at which the swap is listed; n_execs: at none. */
+static uint32_t exec_of(const np_simulator *simulator, const swap_state *swap, grouping by)
+{
+    uint32_t n_execs = simulator->timeline->n_execs;
+    switch (by) {
+    case BY_BEGIN:
+        return swap->from;
+    case BY_END:
+        return swap->to % n_execs;
+    case BY_WAIT:
+        break;
+    }
+    return swap->out_before > 0 ? swap->out_before % n_execs : n_execs;
+}
+
 /* Groups swaps by exec: those at exec k are items[at[k]] .. items[at[k + 1]]. */
-static neap_status group(const np_simulator *simulator, bool by_end, void *at_array, void *item_array)
+static neap_status group(const np_simulator *simulator, grouping by, void *at_array, void *item_array)
 {
     const neap_memory *memory = simulator->timeline->memory;
     uint32_t n_execs = simulator->timeline->n_execs;
     u32_array *at = at_array;
     u32_array *items = item_array;
     size_t n = simulator->swaps.n;
-    if (np_array_reserve(memory, at, (size_t)n_execs + 2) != NEAP_OK || np_array_reserve(memory, items, n) != NEAP_OK) {
+    if (np_array_reserve(memory, at, (size_t)n_execs + 3) != NEAP_OK || np_array_reserve(memory, items, n) != NEAP_OK) {
         return NEAP_NO_MEMORY;
     }
-    for (uint32_t k = 0; k < n_execs + 2; k++) {
+    for (uint32_t k = 0; k < n_execs + 3; k++) {
         at->items[k] = 0;
     }
     for (size_t i = 0; i < n; i++) {
-        const swap_state *swap = &simulator->swaps.items[i];
-        at->items[(by_end ? swap->to % n_execs : swap->from) + 2]++;
+        at->items[exec_of(simulator, &simulator->swaps.items[i], by) + 2]++;
     }
-    for (uint32_t k = 2; k < n_execs + 2; k++) {
+    for (uint32_t k = 2; k < n_execs + 3; k++) {
         at->items[k] += at->items[k - 1];
     }
-    for (uint32_t i = 0; i < n; i++) {
-        const swap_state *swap = &simulator->swaps.items[i];
-        items->items[at->items[(by_end ? swap->to % n_execs : swap->from) + 1]++] = i;
+    for (uint32_t i = 0; i < n; i++) { /* those at none come behind all others */
+        items->items[at->items[exec_of(simulator, &simulator->swaps.items[i], by) + 1]++] = i;
     }
     return NEAP_OK;
 }
@@ -424,6 +448,13 @@ static bool can_begin(const run_state *run, int64_t period, uint32_t k)
     for (uint32_t i = simulator->due_at.items[k]; i < simulator->due_at.items[k + 1]; i++) {
         const swap_state *swap = &run->swaps[simulator->due.items[i]];
         if (!is_back(swap, period - swap->to / simulator->timeline->n_execs)) {
+            return false;
+        }
+    }
+    for (uint32_t i = simulator->awaited_at.items[k]; i < simulator->awaited_at.items[k + 1]; i++) {
+        const swap_state *swap = &run->swaps[simulator->awaited.items[i]];
+        int64_t life = period - swap->out_before / simulator->timeline->n_execs;
+        if (life >= 0 && !swap->is_out[life % LIVES_AT_ONCE]) {
             return false;
         }
     }
@@ -622,10 +653,13 @@ static neap_status prepare(np_simulator *simulator, const np_swap *swaps, uint32
 {
     neap_status status = prepare_swaps(simulator, swaps, n_swaps);
     if (status == NEAP_OK) {
-        status = group(simulator, true, &simulator->due_at, &simulator->due);
+        status = group(simulator, BY_END, &simulator->due_at, &simulator->due);
     }
     if (status == NEAP_OK) {
-        status = group(simulator, false, &simulator->after_at, &simulator->after);
+        status = group(simulator, BY_BEGIN, &simulator->after_at, &simulator->after);
+    }
+    if (status == NEAP_OK) {
+        status = group(simulator, BY_WAIT, &simulator->awaited_at, &simulator->awaited);
     }
     return status;
 }

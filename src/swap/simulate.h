@@ -7,6 +7,8 @@
  *     first time takes its memory then; where that is not free, the exec waits for copies out.
  *   - A copy out starts when the queue comes to it and its gap is released; its memory is free when the copy has ended
  *     and the use before the gap is over. What the host already has is not copied, nor queued: it is gone after that use.
+ *     Where a swap says so, an exec waits for the end of the copy out: the layout has given the memory to others then,
+ *     however much there is.
  *   - A copy in starts when the queue comes to it, the exec it waits for has ended and its memory is free.
  *
  * Bytes flow at the link's speed in each direction; when both are busy and the link is shared, each gets its half of the
@@ -27,6 +29,8 @@ typedef struct np_swap {
     double in_key;  /* the same for copies in, on the line counted on as the gap's `to` is */
     uint32_t gap;   /* index into the timeline's gaps */
     uint32_t in_after; /* exec, counted on as the gap's `to` is: the copy in waits for its end. from <= in_after < to */
+    uint32_t out_before; /* likewise: it waits for the end of the copy out, from < out_before < to; 0: none does. The
+                          * out_key is not after its start on the undisturbed line, or the two may wait for each other */
 } np_swap;
 
 typedef struct np_simulation {

@@ -61,6 +61,9 @@ static np_swap merge(const np_swap *parts, size_t n)
         merged.out_key = fmin(merged.out_key, parts[i].out_key);
         merged.in_key = fmin(merged.in_key, parts[i].in_key);
         merged.in_after = parts[i].in_after < merged.in_after ? parts[i].in_after : merged.in_after;
+        if (parts[i].out_before > 0 && (merged.out_before == 0 || parts[i].out_before < merged.out_before)) {
+            merged.out_before = parts[i].out_before;
+        }
     }
     return merged;
 }

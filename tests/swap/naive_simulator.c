@@ -276,6 +276,13 @@ static bool begin_exec(naive *s)
             return false;
         }
     }
+    for (uint32_t i = 0; i < s->n_swaps; i++) {
+        uint32_t before = s->swaps[i].out_before;
+        int32_t born = period - (int32_t)(before / n);
+        if (before > 0 && before % n == s->exec % n && born >= 0 && !life_of(s, born, i)->out_ended) {
+            return false;
+        }
+    }
     s->phase = RUNNING;
     s->begin_ns[s->exec] = s->now_ns;
     s->until_ns = s->now_ns + (s->timeline->end_ns.items[s->exec % n] - s->timeline->start_ns.items[s->exec % n]);

@@ -92,6 +92,26 @@ static void hides_a_swap(void **state)
     ASSERT_EQ(s.simulation.bytes_in, 0);
 }
 
+/* Out 10-30, and exec 1 waits for it though there is memory; exec 2 would have run from 20 on otherwise. */
+static void an_exec_waits_for_a_copy_out(void **state)
+{
+    timeline_shape shape = SHAPE(5, two_blocks);
+    np_link link = {.out = 0.5, .in = 1};
+    np_swap swap = {.bytes = 10, .in_after = 2};
+    simulated s = simulate(&shape, &link, UINT64_MAX, &swap, 1);
+    (void)state;
+    ASSERT_PERIOD(s, 50.0, 0.0);
+    ASSERT_ABSENCE(s, 0, 3, 3);
+    swap.out_before = 1;
+    s = simulate(&shape, &link, UINT64_MAX, &swap, 1);
+    ASSERT_PERIOD(s, 70.0, 20.0);
+    ASSERT_ABSENCE(s, 0, 1, 3);
+    swap.out_before = 2;
+    s = simulate(&shape, &link, UINT64_MAX, &swap, 1);
+    ASSERT_PERIOD(s, 60.0, 10.0);
+    ASSERT_ABSENCE(s, 0, 2, 3);
+}
+
 static void assert_moment(np_moment moment, double start_ns, double end_ns)
 {
     ASSERT_TRUE(is_near(moment.start_ns, start_ns));
@@ -432,6 +452,9 @@ static uint32_t random_swaps(const np_timeline *timeline, const np_link *link, n
         if (np_rng_below(rng, 4) == 0) {
             swaps[i].in_after = gap->from + (uint32_t)np_rng_below(rng, gap->to - gap->from);
         }
+        if (np_rng_below(rng, 4) == 0) {
+            swaps[i].out_before = gap->from + 1 + (uint32_t)np_rng_below(rng, gap->to - gap->from - 1);
+        }
         if (in_any_order) {
             swaps[i].out_key = begin + (double)np_rng_below(rng, span + 1);
             swaps[i].in_key = gap->due_ns - (double)np_rng_below(rng, span + 1);
@@ -626,6 +649,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hides_a_swap),
+        cmocka_unit_test(an_exec_waits_for_a_copy_out),
         cmocka_unit_test(tells_when),
         cmocka_unit_test(waits_for_a_copy_in),
         cmocka_unit_test(a_malloc_waits_for_a_copy_out),
