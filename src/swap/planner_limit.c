@@ -2,12 +2,13 @@
  *
  * The load is planned lower and lower until the footprint is within the limit as well. The paper's scores then go up
  * again by halving, a few times. The search goes on for as long as there is time: it climbs (climb.h) from the load that
- * fits, several times side by side, and trims what it reached (trim.h). In the end it leaves out what is swapped for
- * nothing (thrift.h). */
+ * fits, several times side by side, and trims what it reached (trim.h). Where no load fits, it begins with everything
+ * away (away.h). In the end it leaves out what is swapped for nothing (thrift.h). */
 #include <math.h>
 
 #include "base/clock.h"
 #include "base/parallel.h"
+#include "swap/away.h"
 #include "swap/bound.h"
 #include "swap/climb.h"
 #include "swap/load.h"
@@ -285,6 +286,7 @@ typedef struct climb_job {
     neap_error error;
     np_climb_options options;
     np_judged judged;
+    bool is_away; /* what was begun with everything away (away.h) is no climb */
     neap_status status;
 } climb_job;
 
@@ -293,7 +295,10 @@ static void run_job(void *user, unsigned index)
     climb_job *job = &((climb_job *)user)[index];
     job->planner.error = &job->error;
     job->status = np_simulator_create(job->planner.timeline, &job->planner.link, &job->planner.simulator);
-    if (job->status == NEAP_OK) {
+    if (job->status == NEAP_OK && job->is_away) {
+        job->status = np_away_improve(&job->planner, job->options.limit, job->options.deadline_ns, job->options.seed,
+                                      &job->judged);
+    } else if (job->status == NEAP_OK) {
         job->status = np_climb(&job->planner, &job->options, &job->judged);
     }
     if (job->status == NEAP_OK && job->judged.place.footprint <= job->options.limit) {
@@ -303,7 +308,8 @@ static void run_job(void *user, unsigned index)
 }
 
 /* Several climbs from the plan that fits, side by side. */
-static neap_status climb_up(np_planner *planner, uint64_t limit, uint64_t aim, const uint64_t *extra, np_judged *best)
+static neap_status climb_up(np_planner *planner, uint64_t limit, uint64_t aim, const uint64_t *extra, bool is_away,
+                            np_judged *best)
 {
     const neap_memory *memory = planner->timeline->memory;
     climb_job jobs[MAX_JOBS] = {0};
@@ -314,6 +320,7 @@ static neap_status climb_up(np_planner *planner, uint64_t limit, uint64_t aim, c
         jobs[i].planner = *planner;
         jobs[i].planner.n_threads = 1;
         jobs[i].planner.simulator = NULL;
+        jobs[i].is_away = is_away;
         jobs[i].options = (np_climb_options){.aim = aim,
                                              .limit = limit,
                                              .extra = extra,
@@ -348,6 +355,7 @@ static neap_status search(np_planner *planner, uint64_t limit, np_judged *best)
     uint64_t missed;
     bool fits = false;
     bool widened = false;
+    bool is_away = false;
     neap_status status = NEAP_NO_MEMORY;
     if (least && extra) {
         status = first_fit_below(planner, &by, limit, best, &aim, &missed, &fits);
@@ -360,9 +368,13 @@ static neap_status search(np_planner *planner, uint64_t limit, np_judged *best)
         status = fit_widened(planner, limit, least, extra, best, &aim, &fits);
         widened = fits;
     }
+    if (status == NEAP_OK && !fits) {
+        status = np_away_begin(planner, limit, place_seconds(planner), best, &fits);
+        is_away = fits;
+    }
     if (status == NEAP_OK && best->place.footprint < UINT64_MAX && (!fits || best->simulation.overhead > 0)) {
         planner->deadline_ns = share_of_time(deadline_ns, SEARCH_SHARE);
-        status = climb_up(planner, limit, aim, widened ? extra : NULL, best);
+        status = climb_up(planner, limit, aim, widened ? extra : NULL, is_away, best);
         planner->deadline_ns = deadline_ns;
     }
     if (status == NEAP_OK && best->place.footprint <= limit) {
