@@ -149,14 +149,18 @@ static neap_status plan_between(np_study *s, uint64_t least, double missed, doub
     return status;
 }
 
-/* The limit is below what swapping reaches: it is raised to that, or to a little more, since blocks must find their places
- * again. */
+/* The limit is below what swapping reaches: it is raised to that, for all that is held if that can be, or to a little more,
+ * since blocks must find their places again. */
 static neap_status plan_above(np_study *s, uint64_t least)
 {
     static const double factors[] = {1, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
     neap_status status = NEAP_NO_PLAN;
     size_t i;
     s->lesson->limit_was_raised = true;
+    if (least > s->lesson->limit_used && s->lesson->beside_bytes > 0) {
+        s->lesson->limit_used = least;
+        status = plan_again(s);
+    }
     for (i = 0; i < sizeof factors / sizeof *factors && status == NEAP_NO_PLAN; i++) {
         status = plan_at(s, least, factors[i]);
     }

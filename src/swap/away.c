@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "swap/vacate.h"
 
-enum { PLACE_STEPS = 12, BEGIN_STEPS = 48, SETTLE_ROUNDS = 4, FIRST_SHARE = 4, MAX_SWEEPS = 16 };
+enum { PLACE_STEPS = 12, BEGIN_ROUNDS = 4, SETTLE_ROUNDS = 4, FIRST_SHARE = 4, MAX_SWEEPS = 16 };
 
 #define GAIN 1e-6 /* of an iteration: less is not worth a change */
 
@@ -263,22 +263,38 @@ static neap_status list_all(const np_planner *planner, np_swap_array *swaps)
     return NEAP_OK;
 }
 
+/* From where the trial stands, again and again while there is time. */
+static neap_status place_nearer(going *g, bool *fits)
+{
+    neap_status status = NEAP_OK;
+    for (int i = 0; i < BEGIN_ROUNDS && status == NEAP_OK && !*fits && !is_late(g); i++) {
+        np_layout near = g->trial.layout;
+        g->trial.layout = (np_layout){0};
+        status = place_near(g, &near, PLACE_STEPS, fits);
+        np_layout_free(&near);
+    }
+    return status;
+}
+
 neap_status np_away_begin(np_planner *planner, uint64_t limit, double seconds, np_judged *best, bool *fits)
 {
-    going g = {.planner = planner, .limit = limit, .best = best, .rng = np_rng_make(planner->seed)};
-    neap_status status = list_all(planner, &g.trial.swaps);
+    going g = {.planner = planner,
+               .limit = limit,
+               .deadline_ns = planner->deadline_ns,
+               .best = best,
+               .rng = np_rng_make(planner->seed)};
+    neap_status status;
     *fits = false;
+    if (is_late(&g)) {
+        return NEAP_OK;
+    }
+    status = list_all(planner, &g.trial.swaps);
     if (status == NEAP_OK) {
         status = np_planner_judge(planner, limit, seconds, limit, &g.trial);
     }
     if (status == NEAP_OK && g.trial.simulation.possible) {
         *fits = g.trial.place.footprint <= limit;
-        if (!*fits) {
-            np_layout near = g.trial.layout;
-            g.trial.layout = (np_layout){0};
-            status = place_near(&g, &near, BEGIN_STEPS, fits);
-            np_layout_free(&near);
-        }
+        status = place_nearer(&g, fits);
     }
     if (status == NEAP_OK && *fits) {
         np_judged_exchange(best, &g.trial);

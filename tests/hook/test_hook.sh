@@ -178,7 +178,7 @@ failing() { # failing N OPTION...
 # Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
 usual='- 4194304'
 few='60%'
-long=16 late=12 rests=75 measures=120
+long=16 late=12 rests=75 measures=180
 [ -n "$runtime" ] && usual=4194304 few=4194304 # slow, and without it all was compared already
 [ -n "${NEAP_SOAK:-}" ] && long=40 late=30 rests=120
 
