@@ -263,11 +263,11 @@ static neap_status list_all(const np_planner *planner, np_swap_array *swaps)
     return NEAP_OK;
 }
 
-/* From where the trial stands, again and again while there is time. */
+/* From where the trial stands, once, and again and again while there is time. */
 static neap_status place_nearer(going *g, bool *fits)
 {
     neap_status status = NEAP_OK;
-    for (int i = 0; i < BEGIN_ROUNDS && status == NEAP_OK && !*fits && !is_late(g); i++) {
+    for (int i = 0; i < BEGIN_ROUNDS && status == NEAP_OK && !*fits && (i == 0 || !is_late(g)); i++) {
         np_layout near = g->trial.layout;
         g->trial.layout = (np_layout){0};
         status = place_near(g, &near, PLACE_STEPS, fits);
@@ -283,12 +283,8 @@ neap_status np_away_begin(np_planner *planner, uint64_t limit, double seconds, n
                .deadline_ns = planner->deadline_ns,
                .best = best,
                .rng = np_rng_make(planner->seed)};
-    neap_status status;
+    neap_status status = list_all(planner, &g.trial.swaps);
     *fits = false;
-    if (is_late(&g)) {
-        return NEAP_OK;
-    }
-    status = list_all(planner, &g.trial.swaps);
     if (status == NEAP_OK) {
         status = np_planner_judge(planner, limit, seconds, limit, &g.trial);
     }

@@ -294,6 +294,40 @@ static void test_beside(void **state)
     ASSERT_EQ(seen.beside, 0);
 }
 
+/* Below load_min, a limit is raised to that for all that is held, what stands beside included, if that can be: here by
+ * swaps that are not at the peak. */
+static void test_raised_with_beside(void **state)
+{
+    enum { BLOCK = 16 << 20, BESIDE = 6 << 20 };
+    neap_foresee_options options = {.link = fast, .limit = 1, .min_block = 1, .seconds = 0.2};
+    static char text[8192];
+    neap_trace *trace;
+    neap_foreseen seen;
+    int n = snprintf(text, sizeof text, "neap-trace 1\nmeta beside_bytes=%d\n", BESIDE);
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        int id = 10 * i;
+        int t = 10000 * i;
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "malloc %d %d\nexec a %d 1000 w%d\nmalloc %d %d\nexec b %d 1000 w%d\nmalloc %d %d\n"
+                      "exec c %d 1000 w%d\nfree %d\nexec d %d 1000 r%d\nfree %d\nexec e %d 1000 r%d\nfree %d\n",
+                      id, BLOCK, t, id, id + 1, BLOCK, t + 1000, id + 1, id + 2, BLOCK, t + 2000, id + 2, id + 2,
+                      t + 3000, id + 1, id + 1, t + 4000, id, id);
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "malloc %d %d\nexec f %d 1000 w%d\nmalloc %d %d\nexec g %d 1000 w%d\nfree %d\n"
+                      "exec h %d 1000 r%d\nfree %d\n",
+                      id + 3, BLOCK, t + 5000, id + 3, id + 4, BLOCK, t + 6000, id + 4, id + 4, t + 7000, id + 3,
+                      id + 3);
+    }
+    ASSERT_OK(neap_trace_parse(text, (size_t)n, "text", NULL, NULL, &trace));
+    seen = foresee(trace, &options);
+    ASSERT_TRUE(seen.limit_was_raised);
+    ASSERT_GT(seen.beside, 0);
+    ASSERT_EQ(seen.load_min, 2 * BLOCK + seen.beside);
+    ASSERT_EQ(seen.limit, 2 * BLOCK);
+    neap_trace_free(trace);
+}
+
 /* ---- what is refused ---- */
 
 static neap_trace *read_text(const char *text)
@@ -369,9 +403,16 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_the_run),      cmocka_unit_test(test_limits),       cmocka_unit_test(test_margin),
-        cmocka_unit_test(test_looking),         cmocka_unit_test(test_lowest_limit), cmocka_unit_test(test_beside),
-        cmocka_unit_test(test_plan_that_stays), cmocka_unit_test(test_refused),      cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_as_the_run),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_margin),
+        cmocka_unit_test(test_looking),
+        cmocka_unit_test(test_lowest_limit),
+        cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_raised_with_beside),
+        cmocka_unit_test(test_plan_that_stays),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
