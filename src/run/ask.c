@@ -350,8 +350,7 @@ static void take_lesson(neap_device *m, np_lesson *lesson)
         lesson->chunks.n--;
     }
     if (lesson->is_refinement) {
-        np_refine_take(m, lesson->trace, pattern);
-        lesson->trace = NULL;
+        np_refine_take(m, pattern);
     } else if (status != NEAP_OK) {
         note_failure(m, lesson, status);
     } else {

@@ -427,13 +427,13 @@ void np_leave_note(neap_device *m, neap_departure why, const char *what);
 void np_leave(neap_device *m, neap_departure why, const char *what);
 
 /* ---- refine.c ---- */
-void np_refine_lap(neap_device *m);                    /* at the end of a lap */
-bool np_refine_wants_switch(const neap_device *m);     /* at a start: is there another plan to be followed? */
-np_pattern *np_refine_switch(neap_device *m);          /* it takes its place in the list, and is to be entered */
-void np_refine_undo(neap_device *m, np_pattern *next); /* it could not be entered: back to the one before */
-void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern); /* from the planner; NULL: it found none */
-void np_refine_forget(neap_device *m, const np_pattern *pattern);            /* it is about to be given up */
-void np_refine_free(neap_device *m);                                         /* the best so far is in the list then */
+void np_refine_lap(neap_device *m);                       /* at the end of a lap */
+bool np_refine_wants_switch(const neap_device *m);        /* at a start: is there another plan to be followed? */
+np_pattern *np_refine_switch(neap_device *m);             /* it takes its place in the list, and is to be entered */
+void np_refine_undo(neap_device *m, np_pattern *next);    /* it could not be entered: back to the one before */
+void np_refine_take(neap_device *m, np_pattern *pattern); /* from the planner; NULL: it found none */
+void np_refine_forget(neap_device *m, const np_pattern *pattern); /* it is about to be given up */
+void np_refine_free(neap_device *m);                              /* the best so far is in the list then */
 
 /* ---- heed.c ---- */
 

@@ -116,12 +116,14 @@ static void choose_weights(np_refine *refine)
 static void ask(neap_device *m)
 {
     np_refine *refine = &m->refine;
-    np_plan_wish wish = {
-        .trace = refine->trace, .is_disturbed = refine->is_disturbed, .is_refinement = true, .is_replan = true};
+    np_plan_wish wish = {.is_disturbed = refine->is_disturbed, .is_refinement = true, .is_replan = true};
     np_u32_array doubted = {0};
+    if (np_trace_copy(refine->trace, m->memory, &wish.trace) != NEAP_OK) { /* what is kept may be asked for meanwhile */
+        end(m);
+        return;
+    }
     refine->n_tried++;
     refine->has_weights = refine->n_tried % 2 == 1;
-    refine->trace = NULL;
     wish.seed = m->options.seed + refine->n_tried;
     wish.lap_ns = refine->measured->quiet_ns;
     if (refine->has_weights) {
@@ -165,16 +167,11 @@ static double lap_ns(const neap_device *m, const np_pattern *pattern)
     return m->is_beneath ? np_pattern_quiet_lap_ns(pattern) : np_pattern_lap_ns(pattern);
 }
 
-void np_refine_take(neap_device *m, neap_trace *trace, np_pattern *pattern)
+void np_refine_take(neap_device *m, np_pattern *pattern)
 {
     np_refine *refine = &m->refine;
     bool is_wanted = refine->measured && pattern && pattern->hash == refine->measured->hash &&
                      (!m->is_beneath || is_promising(refine, pattern));
-    if (refine->measured) {
-        refine->trace = trace;
-    } else {
-        neap_trace_free(trace);
-    }
     refine->is_asked = false;
     refine->n_vain = is_wanted ? 0 : refine->n_vain + 1;
     if (is_wanted) {

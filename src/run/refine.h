@@ -19,7 +19,7 @@ typedef struct np_refine {
     np_pattern *retired; /* to be given up once it is no longer the one followed */
     double worst_ns;     /* of the plans measured so far */
     double best_ns;      /* of an iteration; 0: nothing was measured yet */
-    neap_trace *trace;   /* what to plan from; NULL while the planner has it */
+    neap_trace *trace;   /* what to plan from: the planner gets a copy */
     bool is_disturbed;
     bool is_asked;    /* the planner is at it */
     bool is_ending;   /* `next` is the last */

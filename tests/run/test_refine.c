@@ -356,6 +356,31 @@ static void run_until_next(little_program *p, bool has_pauses)
     ASSERT_TRUE(p->device->refine.next != NULL);
 }
 
+/* The planner has what the plan was made from; a program that ends then leaves it to its user all the same. */
+static void test_trace_is_kept(void **state)
+{
+    uint32_t n_asked = 0;
+    little_program p;
+    (void)state;
+    start(&p, 8, false);
+    for (int lap = 0; lap < 200 && n_asked < 4; lap++) {
+        little_laps(&p, 1);
+        if (p.device->refine.is_asked) {
+            neap_trace *trace = NULL;
+            neap_info *info = NULL;
+            neap_error error;
+            n_asked++;
+            ASSERT_OK(neap_device_trace(p.device, NULL, &error, &trace));
+            ASSERT_OK(neap_info_make(trace, 0, NULL, &error, &info));
+            ASSERT_TRUE(info->has_period);
+            neap_info_free(info);
+            neap_trace_free(trace);
+        }
+    }
+    ASSERT_EQ(n_asked, 4);
+    little_end(&p);
+}
+
 /* No plan is faster than one that costs nothing on paper: none is tried, though this one was measured to be slow, and
  * slower yet for the pauses. */
 static void in_vain(bool has_pauses)
@@ -443,12 +468,19 @@ static void test_pauses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fastest_stays),      cmocka_unit_test(test_none_wanted),
-        cmocka_unit_test(test_not_worthwhile),     cmocka_unit_test(test_departures_meanwhile),
-        cmocka_unit_test(test_begins_otherwise),   cmocka_unit_test(test_change_meanwhile),
-        cmocka_unit_test(test_closed_meanwhile),   cmocka_unit_test(test_refused_by_the_device),
-        cmocka_unit_test(test_replaced_meanwhile), cmocka_unit_test(test_in_vain),
-        cmocka_unit_test(test_in_vain_in_a_row),   cmocka_unit_test(test_pauses),
+        cmocka_unit_test(test_trace_is_kept),
+        cmocka_unit_test(test_fastest_stays),
+        cmocka_unit_test(test_none_wanted),
+        cmocka_unit_test(test_not_worthwhile),
+        cmocka_unit_test(test_departures_meanwhile),
+        cmocka_unit_test(test_begins_otherwise),
+        cmocka_unit_test(test_change_meanwhile),
+        cmocka_unit_test(test_closed_meanwhile),
+        cmocka_unit_test(test_refused_by_the_device),
+        cmocka_unit_test(test_replaced_meanwhile),
+        cmocka_unit_test(test_in_vain),
+        cmocka_unit_test(test_in_vain_in_a_row),
+        cmocka_unit_test(test_pauses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
