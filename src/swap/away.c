@@ -246,21 +246,18 @@ static neap_status improve(going *g)
 static neap_status list_all(const np_planner *planner, np_swap_array *swaps)
 {
     const np_timeline *timeline = planner->timeline;
-    neap_status status = np_array_reserve(timeline->memory, swaps, timeline->gaps.n + 1);
-    if (status != NEAP_OK) {
-        return status;
-    }
+    neap_status status = NEAP_OK;
     swaps->n = 0;
-    for (uint32_t i = 0; i < timeline->gaps.n; i++) {
+    for (uint32_t i = 0; i < timeline->gaps.n && status == NEAP_OK; i++) {
         const np_gap *gap = &timeline->gaps.items[i];
         np_swap swap = {.bytes = gap->bytes, .gap = i, .in_after = gap->to - 1, .out_before = gap->from + 1};
         swap.out_key = gap->release_ns > -INFINITY ? gap->release_ns : np_timeline_end(timeline, gap->from);
         swap.in_key = np_timeline_end(timeline, gap->to - 1);
         if (gap->bytes >= planner->min_block) {
-            swaps->items[swaps->n++] = swap;
+            status = np_array_push(timeline->memory, swaps, swap);
         }
     }
-    return NEAP_OK;
+    return status;
 }
 
 /* From where the trial stands, once, and again and again while there is time. */

@@ -6,20 +6,20 @@
 #include "pool/problem.h"
 
 /* While a piece is away in one gap: when others are in its bytes, on the gap's line of times. */
-typedef struct visit {
+typedef struct occupancy {
     uint32_t left; /* into the layout's */
     np_piece hole; /* in which it is away; empty: it stays */
     int64_t first;
     int64_t last; /* none: at or before `first` */
-} visit;
+} occupancy;
 
 /* One of the layout's places, with the times in which its bytes are there, and those in which others could be. */
 typedef struct standing {
     np_piece span; /* from its begin to its end; all round: as long as that */
     uint32_t first_stay;
-    uint32_t n_stays; /* one more than visits at most */
-    uint32_t first_visit;
-    uint32_t n_visits;
+    uint32_t n_stays; /* one more than gaps at most */
+    uint32_t first_occupancy;
+    uint32_t n_occupancies;
 } standing;
 
 typedef struct vacating {
@@ -34,7 +34,7 @@ typedef struct vacating {
     uint32_t *by_length; /* what left, shortest gap first */
     uint32_t *place_at;  /* [left]: the first place of its life */
     np_array(np_piece) stays;
-    np_array(visit) visits;
+    np_array(occupancy) occupancies;
     np_array(np_piece) holes; /* scratch: of one place */
 } vacating;
 
@@ -129,8 +129,8 @@ static size_t list_holes(const vacating *v, const standing *s, np_piece *span)
 {
     np_piece *holes = v->holes.items;
     size_t n = 0;
-    for (uint32_t i = 0; i < s->n_visits; i++) {
-        np_piece hole = v->visits.items[s->first_visit + i].hole;
+    for (uint32_t i = 0; i < s->n_occupancies; i++) {
+        np_piece hole = v->occupancies.items[s->first_occupancy + i].hole;
         if (hole.begin < hole.end) {
             holes[n++] = hole;
         }
@@ -171,25 +171,25 @@ static neap_status stand(vacating *v, uint32_t index, uint32_t first, uint32_t p
     const np_placed *placed = &v->layout->placed.items[index];
     standing *s = &v->standings[index];
     neap_status status = NEAP_OK;
-    *s = (standing){.span = span, .first_visit = (uint32_t)v->visits.n, .first_stay = (uint32_t)v->stays.n};
+    *s = (standing){.span = span, .first_occupancy = (uint32_t)v->occupancies.n, .first_stay = (uint32_t)v->stays.n};
     for (uint32_t i = first; i < past && status == NEAP_OK; i++) {
         const np_left *left = &v->layout->left.items[v->by_life[i]];
         uint64_t bytes = block_of(v, v->by_life[i])->bytes;
         uint64_t end = placed->at + placed->bytes < bytes ? placed->at + placed->bytes : bytes;
-        visit none = {.left = v->by_life[i], .hole = hole_of(v, v->by_life[i])};
+        occupancy none = {.left = v->by_life[i], .hole = hole_of(v, v->by_life[i])};
         if (left->begin <= placed->at && end <= left->end) {
-            status = np_array_push(memory, &v->visits, none);
+            status = np_array_push(memory, &v->occupancies, none);
         }
     }
-    s->n_visits = (uint32_t)v->visits.n - s->first_visit;
+    s->n_occupancies = (uint32_t)v->occupancies.n - s->first_occupancy;
     if (status == NEAP_OK) {
-        status = np_array_reserve(memory, &v->stays, v->stays.n + s->n_visits + 1);
+        status = np_array_reserve(memory, &v->stays, v->stays.n + s->n_occupancies + 1);
     }
     if (status == NEAP_OK) {
-        status = np_array_reserve(memory, &v->holes, (size_t)s->n_visits + 1);
+        status = np_array_reserve(memory, &v->holes, (size_t)s->n_occupancies + 1);
     }
     if (status == NEAP_OK) {
-        v->stays.n += s->n_visits + 1;
+        v->stays.n += s->n_occupancies + 1;
         set_stays(v, s);
     }
     return status;
@@ -223,7 +223,7 @@ static neap_status stand_all(vacating *v)
 }
 
 /* One more in the bytes, at [begin, end) of the round. */
-static void note_visit(const vacating *v, visit *to, np_piece stay)
+static void note_occupancy(const vacating *v, occupancy *to, np_piece stay)
 {
     for (int64_t laps = -1; laps <= 2; laps++) {
         int64_t begin = stay.begin + laps * v->round;
@@ -237,12 +237,12 @@ static void note_visit(const vacating *v, visit *to, np_piece stay)
 }
 
 /* Of the place, while it is away in some gaps, or in all. */
-static void find_visits(const vacating *v, uint32_t index, uint32_t first_visit, uint32_t n_visits)
+static void find_occupancies(const vacating *v, uint32_t index, uint32_t first_occupancy, uint32_t n_occupancies)
 {
     const np_placed *placed = v->layout->placed.items;
     uint64_t end = placed[index].offset + placed[index].bytes;
-    for (uint32_t i = 0; i < n_visits; i++) {
-        v->visits.items[first_visit + i].first = v->visits.items[first_visit + i].last = 0;
+    for (uint32_t i = 0; i < n_occupancies; i++) {
+        v->occupancies.items[first_occupancy + i].first = v->occupancies.items[first_occupancy + i].last = 0;
     }
     for (size_t k = 0; k < v->layout->placed.n && placed[v->by_offset[k]].offset < end; k++) {
         uint32_t other = v->by_offset[k];
@@ -250,18 +250,18 @@ static void find_visits(const vacating *v, uint32_t index, uint32_t first_visit,
         if (other == index || placed[other].offset + placed[other].bytes <= placed[index].offset) {
             continue;
         }
-        for (uint32_t s = 0; s < their->n_stays * n_visits; s++) {
-            note_visit(v, &v->visits.items[first_visit + s % n_visits],
-                       v->stays.items[their->first_stay + s / n_visits]);
+        for (uint32_t s = 0; s < their->n_stays * n_occupancies; s++) {
+            note_occupancy(v, &v->occupancies.items[first_occupancy + s % n_occupancies],
+                           v->stays.items[their->first_stay + s / n_occupancies]);
         }
     }
 }
 
-static void find_all_visits(const vacating *v)
+static void find_all_occupancies(const vacating *v)
 {
     for (uint32_t i = 0; i < v->layout->placed.n; i++) {
-        if (v->standings[i].n_visits > 0) {
-            find_visits(v, i, v->standings[i].first_visit, v->standings[i].n_visits);
+        if (v->standings[i].n_occupancies > 0) {
+            find_occupancies(v, i, v->standings[i].first_occupancy, v->standings[i].n_occupancies);
         }
     }
 }
@@ -275,9 +275,9 @@ static bool are_alike(const vacating *v, uint32_t a, uint32_t b)
     const standing *t = &v->standings[b];
     bool alike = placed[a].life == placed[b].life && placed[a].place == placed[b].place &&
                  placed[a].bytes == placed[b].bytes && placed[a].bytes % v->options->page == 0 &&
-                 s->n_visits == t->n_visits;
-    for (uint32_t i = 0; alike && i < s->n_visits; i++) {
-        alike = v->visits.items[s->first_visit + i].left == v->visits.items[t->first_visit + i].left;
+                 s->n_occupancies == t->n_occupancies;
+    for (uint32_t i = 0; alike && i < s->n_occupancies; i++) {
+        alike = v->occupancies.items[s->first_occupancy + i].left == v->occupancies.items[t->first_occupancy + i].left;
     }
     return alike;
 }
@@ -286,8 +286,8 @@ static bool are_alike(const vacating *v, uint32_t a, uint32_t b)
 static double weight_of(const vacating *v, uint32_t index)
 {
     double weight = 0;
-    for (uint32_t i = 0; i < v->standings[index].n_visits; i++) {
-        const visit *at = &v->visits.items[v->standings[index].first_visit + i];
+    for (uint32_t i = 0; i < v->standings[index].n_occupancies; i++) {
+        const occupancy *at = &v->occupancies.items[v->standings[index].first_occupancy + i];
         const np_gap *gap = gap_of(v, at->left);
         weight += at->first < at->last ? 1 / (gap->due_ns - np_timeline_end(v->timeline, gap->from)) : 0;
     }
@@ -300,10 +300,10 @@ static void exchange(const vacating *v, uint32_t a, uint32_t b)
     uint64_t offset = placed[a].offset;
     placed[a].offset = placed[b].offset;
     placed[b].offset = offset;
-    for (uint32_t i = 0; i < v->standings[a].n_visits; i++) {
-        visit *of_a = &v->visits.items[v->standings[a].first_visit + i];
-        visit *of_b = &v->visits.items[v->standings[b].first_visit + i];
-        visit old = *of_a;
+    for (uint32_t i = 0; i < v->standings[a].n_occupancies; i++) {
+        occupancy *of_a = &v->occupancies.items[v->standings[a].first_occupancy + i];
+        occupancy *of_b = &v->occupancies.items[v->standings[b].first_occupancy + i];
+        occupancy old = *of_a;
         *of_a = *of_b;
         *of_b = old;
     }
@@ -314,7 +314,7 @@ static void sort_alike(const vacating *v)
     uint32_t n = (uint32_t)v->layout->placed.n;
     for (uint32_t i = 0; i + 1 < n; i++) {
         uint32_t heaviest = i;
-        if (v->standings[i].n_visits == 0) {
+        if (v->standings[i].n_occupancies == 0) {
             continue;
         }
         for (uint32_t k = i + 1; k < n && are_alike(v, i, k); k++) {
@@ -334,14 +334,14 @@ typedef struct ask {
     int64_t last;
 } ask;
 
-/* The visit of a place in the gap of what left, or NULL. */
-static visit *visit_in(const vacating *v, uint32_t index, uint32_t left)
+/* The occupancy of a place in the gap of what left, or NULL. */
+static occupancy *occupancy_in(const vacating *v, uint32_t index, uint32_t left)
 {
     const standing *s = &v->standings[index];
-    for (uint32_t i = 0; i < s->n_visits; i++) {
-        visit *at = &v->visits.items[s->first_visit + i];
-        if (at->left == left) {
-            return at;
+    occupancy *first = v->occupancies.items ? &v->occupancies.items[s->first_occupancy] : NULL;
+    for (uint32_t i = 0; first && i < s->n_occupancies; i++) {
+        if (first[i].left == left) {
+            return &first[i];
         }
     }
     return NULL;
@@ -358,11 +358,11 @@ static ask gather_ask(const vacating *v, uint32_t left)
     ask made = {0, 0, 0};
     for (uint32_t i = v->place_at[left]; is_of(v, i, left); i++) {
         const np_placed *placed = &v->layout->placed.items[i];
-        visit *at = visit_in(v, i, left);
+        occupancy *at = occupancy_in(v, i, left);
         if (!at) {
             continue;
         }
-        find_visits(v, i, (uint32_t)(at - v->visits.items), 1);
+        find_occupancies(v, i, (uint32_t)(at - v->occupancies.items), 1);
         if (at->first < at->last) {
             made.first = made.end > 0 && made.first < at->first ? made.first : at->first;
             made.last = made.end > 0 && made.last > at->last ? made.last : at->last;
@@ -392,7 +392,7 @@ static void stay_longer(const vacating *v, uint32_t left, const ask *asked)
     uint32_t to;
     find_absence(v, left, asked, &from, &to);
     for (uint32_t i = v->place_at[left]; is_of(v, i, left); i++) {
-        visit *at = visit_in(v, i, left);
+        occupancy *at = occupancy_in(v, i, left);
         if (at) {
             bool leaves = v->layout->placed.items[i].at < asked->end;
             at->hole = leaves ? hole_between(v, from, to) : (np_piece){0, 0};
@@ -420,7 +420,7 @@ static uint64_t bytes_up_to(const vacating *v, uint32_t left, uint64_t end)
     return (end < block->bytes ? end + lead : block->bytes) - (begin > 0 ? begin + lead : 0);
 }
 
-/* Away from the first visit to the last. */
+/* Away from the first occupancy to the last. */
 static np_swap asked_swap(const vacating *v, uint32_t left, const ask *asked)
 {
     const np_left *l = &v->layout->left.items[left];
@@ -492,16 +492,21 @@ static neap_status list_asked(const vacating *v, ask *asks, np_swap_array *asked
 
 /* ---- from the outside ---- */
 
+static void sort_keys(keyed *keys, uint32_t n, uint32_t *sorted)
+{
+    qsort(keys, n, sizeof *keys, compare_keyed);
+    for (uint32_t i = 0; i < n; i++) {
+        sorted[i] = keys[i].index;
+    }
+}
+
 static void sort_by_offset(const vacating *v, keyed *keys)
 {
     uint32_t n = (uint32_t)v->layout->placed.n;
     for (uint32_t i = 0; i < n; i++) {
         keys[i] = (keyed){v->layout->placed.items[i].offset, i};
     }
-    qsort(keys, n, sizeof *keys, compare_keyed);
-    for (uint32_t i = 0; i < n; i++) {
-        v->by_offset[i] = keys[i].index;
-    }
+    sort_keys(keys, n, v->by_offset);
 }
 
 static void sort_by_life(const vacating *v, keyed *keys)
@@ -510,10 +515,7 @@ static void sort_by_life(const vacating *v, keyed *keys)
     for (uint32_t i = 0; i < n; i++) {
         keys[i] = (keyed){block_of(v, i)->life, i};
     }
-    qsort(keys, n, sizeof *keys, compare_keyed);
-    for (uint32_t i = 0; i < n; i++) {
-        v->by_life[i] = keys[i].index;
-    }
+    sort_keys(keys, n, v->by_life);
 }
 
 static void sort_by_length(const vacating *v, keyed *keys)
@@ -523,10 +525,7 @@ static void sort_by_length(const vacating *v, keyed *keys)
         const np_gap *gap = gap_of(v, i);
         keys[i] = (keyed){(uint64_t)(gap->due_ns - np_timeline_end(v->timeline, gap->from)), i};
     }
-    qsort(keys, n, sizeof *keys, compare_keyed);
-    for (uint32_t i = 0; i < n; i++) {
-        v->by_length[i] = keys[i].index;
-    }
+    sort_keys(keys, n, v->by_length);
 }
 
 neap_status np_vacate(const np_timeline *timeline, const np_vacate_options *options, const np_swap *swaps,
@@ -555,7 +554,7 @@ neap_status np_vacate(const np_timeline *timeline, const np_vacate_options *opti
         status = stand_all(&v);
     }
     if (status == NEAP_OK) {
-        find_all_visits(&v);
+        find_all_occupancies(&v);
         sort_alike(&v);
         sort_by_offset(&v, keys);
         status = list_asked(&v, asks, asked);
@@ -568,7 +567,7 @@ neap_status np_vacate(const np_timeline *timeline, const np_vacate_options *opti
     np_memory_free(memory, v.by_length, n_left, sizeof *v.by_length);
     np_memory_free(memory, v.place_at, n_left, sizeof *v.place_at);
     np_array_free(memory, &v.stays);
-    np_array_free(memory, &v.visits);
+    np_array_free(memory, &v.occupancies);
     np_array_free(memory, &v.holes);
     return status;
 }
