@@ -156,7 +156,7 @@ def run_wave(ctx, model, runs):
         set_up_all(ctx, model, runs, children)
         timed = [children[run.name] for run in runs if run.error is None]
         times, failures = pairs.measure(timed, ctx.pairs, ctx.block_s, ctx.say)
-        ctx.bench.log(f"{model}-rounds.json").write_text(json.dumps(times))
+        ctx.bench.log(f"{model}-rounds").with_suffix(".json").write_text(json.dumps(times))
         for run in runs:
             run.error = run.error or failures.get(run.name)
         look_again(runs, children)
