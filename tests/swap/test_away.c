@@ -46,17 +46,42 @@ static void check(const np_planner *planner, uint64_t limit, const np_judged *ju
 
 static const double tens[] = {10, 10, 10, 10, 10, 10, 10, 10};
 
-/* Makes a timeline of 8 execs and places one whole gap, absent all through it. */
-static np_judged place_one(np_planner *planner, uint32_t gap_index)
+typedef struct by_hand {
+    np_timeline timeline;
+    np_planner planner;
+    np_judged judged;
+    np_swap_array asked;
+} by_hand;
+
+/* A timeline of 8 execs, with the first gap whole, absent all through it. */
+static void begin(by_hand *h, const block_shape *blocks, uint32_t n_blocks)
 {
-    const np_gap *gap = &planner->timeline->gaps.items[gap_index];
-    np_swap swap = {.bytes = gap->bytes, .gap = gap_index, .in_after = gap->to - 1, .out_before = gap->from + 1};
-    np_judged judged = {0};
+    const timeline_shape shape = {.n_execs = 8, .durations_ns = tens, .blocks = blocks, .n_blocks = n_blocks};
+    const np_gap *gap;
+    np_swap swap = {0};
+    *h = (by_hand){0};
+    make_timeline(&shape, NULL, &h->timeline);
+    h->planner = planner_for(&h->timeline, (np_link){.out = 10, .in = 10}, 10);
+    gap = &h->timeline.gaps.items[0];
+    swap = (np_swap){.bytes = gap->bytes, .in_after = gap->to - 1, .out_before = gap->from + 1};
     swap.out_key = gap->release_ns;
-    ASSERT_OK(np_array_push(planner->timeline->memory, &judged.swaps, swap));
-    ASSERT_OK(np_planner_judge(planner, UINT64_MAX, 0.01, 0, &judged));
-    ASSERT_TRUE(judged.simulation.possible);
-    return judged;
+    ASSERT_OK(np_array_push(h->timeline.memory, &h->judged.swaps, swap));
+    ASSERT_OK(np_planner_judge(&h->planner, UINT64_MAX, 0.01, 0, &h->judged));
+    ASSERT_TRUE(h->judged.simulation.possible);
+}
+
+static void vacate(by_hand *h, bool keeps_views)
+{
+    np_vacate_options options = {.page = 10, .keeps_views = keeps_views};
+    ASSERT_OK(np_vacate(&h->timeline, &options, h->judged.swaps.items, &h->judged.layout, &h->asked));
+}
+
+static void end(by_hand *h)
+{
+    np_array_free(h->timeline.memory, &h->asked);
+    np_judged_free(&h->judged, h->timeline.memory);
+    np_simulator_free(h->planner.simulator);
+    np_timeline_free(&h->timeline);
 }
 
 /* A block of 4 pages that is away during execs 1 to 6; another of 2 is there for execs 3 and 4 alone, in its bytes. */
@@ -64,53 +89,32 @@ static void leaves_for_visitors_alone(void **state)
 {
     static const block_shape blocks[] = {{.bytes = 40, .n_uses = 2, .uses = {0, 7}},
                                          {.bytes = 20, .n_uses = 2, .uses = {3, 4}}};
-    const timeline_shape shape = {.n_execs = 8, .durations_ns = tens, .blocks = blocks, .n_blocks = 2};
-    np_vacate_options options = {.page = 10};
-    np_swap_array asked = {0};
-    np_timeline timeline;
-    np_planner planner;
-    np_judged judged;
+    by_hand h;
     (void)state;
-    make_timeline(&shape, NULL, &timeline);
-    planner = planner_for(&timeline, (np_link){.out = 10, .in = 10}, 10);
-    judged = place_one(&planner, 0);
-    ASSERT_EQ(judged.place.footprint, 40);
-    ASSERT_OK(np_vacate(&timeline, &options, judged.swaps.items, &judged.layout, &asked));
-    ASSERT_EQ(asked.n, 1);
-    ASSERT_EQ(asked.items[0].bytes, 20); /* of its first bytes, wherever they stood before */
-    ASSERT_EQ(asked.items[0].out_before, 3);
-    ASSERT_EQ(asked.items[0].in_after, 4);
-    np_array_free(timeline.memory, &asked);
-    np_judged_free(&judged, timeline.memory);
-    np_simulator_free(planner.simulator);
-    np_timeline_free(&timeline);
+    begin(&h, blocks, 2);
+    ASSERT_EQ(h.judged.place.footprint, 40);
+    vacate(&h, false);
+    ASSERT_EQ(h.asked.n, 1);
+    ASSERT_EQ(h.asked.items[0].bytes, 20); /* of its first bytes, wherever they stood before */
+    ASSERT_EQ(h.asked.items[0].out_before, 3);
+    ASSERT_EQ(h.asked.items[0].in_after, 4);
+    end(&h);
 }
 
 /* Nobody comes: it stays, or a page of it leaves where views are kept. */
 static void stays_where_nobody_comes(void **state)
 {
     static const block_shape blocks[] = {{.bytes = 40, .persistent = true, .n_uses = 2, .uses = {0, 6}}};
-    const timeline_shape shape = {.n_execs = 8, .durations_ns = tens, .blocks = blocks, .n_blocks = 1};
-    np_vacate_options options = {.page = 10};
-    np_swap_array asked = {0};
-    np_timeline timeline;
-    np_planner planner;
-    np_judged judged;
+    by_hand h;
     (void)state;
-    make_timeline(&shape, NULL, &timeline);
-    planner = planner_for(&timeline, (np_link){.out = 10, .in = 10}, 10);
-    judged = place_one(&planner, 0);
-    ASSERT_OK(np_vacate(&timeline, &options, judged.swaps.items, &judged.layout, &asked));
-    ASSERT_EQ(asked.n, 0);
-    options.keeps_views = true;
-    ASSERT_OK(np_vacate(&timeline, &options, judged.swaps.items, &judged.layout, &asked));
-    ASSERT_EQ(asked.n, 1);
-    ASSERT_EQ(asked.items[0].bytes, 10);
-    ASSERT_EQ(asked.items[0].out_before, 0);
-    np_array_free(timeline.memory, &asked);
-    np_judged_free(&judged, timeline.memory);
-    np_simulator_free(planner.simulator);
-    np_timeline_free(&timeline);
+    begin(&h, blocks, 1);
+    vacate(&h, false);
+    ASSERT_EQ(h.asked.n, 0);
+    vacate(&h, true);
+    ASSERT_EQ(h.asked.n, 1);
+    ASSERT_EQ(h.asked.items[0].bytes, 10);
+    ASSERT_EQ(h.asked.items[0].out_before, 0);
+    end(&h);
 }
 
 /* ---- at random ---- */
