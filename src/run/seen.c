@@ -69,19 +69,6 @@ bool np_seen_is_away(const np_pattern *pattern, uint32_t life)
     return false;
 }
 
-/* The last copies in of the block's parts come before this work. */
-static neap_status wait_for_parts(neap_device *m, np_stream stream, uint32_t life)
-{
-    const np_pattern *pattern = m->pattern;
-    neap_status status = NEAP_OK;
-    for (uint32_t i = 0; pattern->program.lives.items[life].swapped && i < pattern->program.swaps.n; i++) {
-        if (pattern->program.swaps.items[i].life == life && status == NEAP_OK) {
-            status = np_ops_wait(m, stream, NP_STREAM_IN, pattern->in_marks[i]);
-        }
-    }
-    return status;
-}
-
 static neap_status wait_for_streams(neap_device *m, np_stream stream, np_stream first, np_stream end)
 {
     np_device *device = m->device;
@@ -123,12 +110,17 @@ uint64_t np_seen_bring_back(neap_device *m, np_stream planned, np_stream stream,
     return stands;
 }
 
-/* Where no planned use of the stream has waited for those who were in the bytes before, this one does. */
+/* The last copies in of the block's parts come before this work. Where no planned use of the stream has waited for those who
+ * were in the bytes before, this one does. */
 neap_status np_seen_wait_before(neap_device *m, neap_block *block, np_stream stream)
 {
-    neap_status status = wait_for_parts(m, stream, block->life);
-    if (status == NEAP_OK && !(block->used_by & (1u << stream))) {
-        np_copy_marks copies = np_meet_copies(m->pattern, block->life);
+    np_copy_marks copies = {0};
+    neap_status status;
+    if (block->used_by & (1u << stream)) {
+        np_meet_own_copies(m->pattern, block->life, &copies);
+        status = np_ops_wait(m, stream, NP_STREAM_IN, copies.in);
+    } else {
+        copies = np_meet_copies(m->pattern, block->life);
         status = np_seen_wait_copies(m, stream, &copies);
     }
     block->used_by |= 1u << stream;
