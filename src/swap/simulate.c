@@ -1,42 +1,18 @@
 #include "swap/simulate.h"
 
 #include <math.h>
-#include <stdlib.h>
+
+#include "swap/simulator.h"
 
 enum {
-    LIVES_AT_ONCE = 4, /* a swap's copies of so many successive periods are told apart */
     MIN_PERIODS = 2,
     MAX_PERIODS = 31, /* sixteen after the last anchor */
 };
 
-#define STEADY 1e-9      /* of a period: times that differ by less are alike */
-#define ROUNDING_NS 1e-3 /* two ends of execs are further apart than sums of times are wrong */
-
-/* One swap as the queues see it. Its n-th life begins in the n-th period; copies may be queued a period earlier or
- * later than that, when their keys say so. */
-typedef struct job {
-    uint64_t bytes;
-    double key;  /* of the queue it is sorted for */
-    int32_t lap; /* periods after the life's own in which it is queued */
-    uint32_t swap;
-} job;
-
-typedef struct swap_state {
-    uint64_t bytes;
-    uint32_t from;
-    uint32_t to;
-    uint32_t in_after;
-    uint32_t out_before;
-    int32_t release;            /* exec whose end releases the copy out, counted on; negative in the period before */
-    bool clean;                 /* the host still has what left before: no copy out */
-    uint32_t absent_from;       /* see np_absence: the latest since the anchor (below), */
-    uint32_t back_from;         /* and the earliest */
-    bool is_out[LIVES_AT_ONCE]; /* by life, modulo */
-    bool is_back[LIVES_AT_ONCE];
-} swap_state;
+#define STEADY 1e-9 /* of a period: times that differ by less are alike */
 
 typedef struct engine {
-    const job *jobs; /* a period's, in the order of the queue */
+    const np_copy_job *jobs; /* a period's, in the order of the queue */
     uint32_t n_jobs;
     uint32_t next;       /* job to start next */
     int64_t next_period; /* the period it is queued in */
@@ -52,7 +28,7 @@ typedef struct engine {
 /* What a simulation moves through. */
 typedef struct run_state {
     const np_simulator *simulator;
-    swap_state *swaps;
+    np_swap_state *swaps;
     uint64_t limit;
     uint64_t held;
     uint64_t peak;
@@ -64,200 +40,6 @@ typedef struct run_state {
     np_moment *execs; /* [exec]: where execs are noted; NULL: nowhere */
     double begin_ns;  /* of the period under way */
 } run_state;
-
-struct np_simulator {
-    const np_timeline *timeline;
-    np_link link;
-    double pause_ns;
-    uint64_t *first_used; /* [exec]: bytes of blocks used for the first time */
-    uint64_t *last_used;  /* [exec]: for the last time */
-    uint64_t begin_bytes; /* held when a period begins, nothing being absent */
-    /* Scratch, grown as needed. */
-    np_array(swap_state) swaps;
-    np_array(job) out_jobs;
-    np_array(job) in_jobs;
-    np_array(uint32_t) due_at; /* [exec]: into `due`, the swaps whose gap ends there */
-    np_array(uint32_t) due;
-    np_array(uint32_t) after_at; /* [exec]: into `after`, the swaps whose gap begins there */
-    np_array(uint32_t) after;
-    np_array(uint32_t) awaited_at; /* [exec]: into `awaited`, the swaps whose copy out it waits for */
-    np_array(uint32_t) awaited;
-};
-
-/* ---- making ---- */
-
-void np_simulator_free(np_simulator *simulator)
-{
-    if (simulator) {
-        const neap_memory *memory = simulator->timeline->memory;
-        size_t n = simulator->timeline->n_execs;
-        np_memory_free(memory, simulator->first_used, n, sizeof *simulator->first_used);
-        np_memory_free(memory, simulator->last_used, n, sizeof *simulator->last_used);
-        np_array_free(memory, &simulator->swaps);
-        np_array_free(memory, &simulator->out_jobs);
-        np_array_free(memory, &simulator->in_jobs);
-        np_array_free(memory, &simulator->due_at);
-        np_array_free(memory, &simulator->due);
-        np_array_free(memory, &simulator->after_at);
-        np_array_free(memory, &simulator->after);
-        np_array_free(memory, &simulator->awaited_at);
-        np_array_free(memory, &simulator->awaited);
-        np_memory_free(memory, simulator, 1, sizeof *simulator);
-    }
-}
-
-static void find_needs(np_simulator *simulator)
-{
-    const np_timeline *timeline = simulator->timeline;
-    uint32_t n = timeline->n_execs;
-    for (size_t i = 0; i < timeline->blocks.n; i++) {
-        const np_swap_block *block = &timeline->blocks.items[i];
-        const np_use *uses = &timeline->uses.items[block->first_use];
-        if (!block->persistent && !block->pinned) {
-            simulator->first_used[uses[0].exec % n] += block->bytes;
-            simulator->last_used[uses[block->n_uses - 1].exec % n] += block->bytes;
-        }
-    }
-    simulator->begin_bytes = timeline->needed.items[0] - simulator->first_used[0];
-}
-
-neap_status np_simulator_create(const np_timeline *timeline, const np_link *link, np_simulator **simulator)
-{
-    const neap_memory *memory = timeline->memory;
-    np_simulator *made;
-    if (timeline->n_execs == 0) {
-        return NEAP_BAD_ARGUMENT;
-    }
-    made = np_memory_alloc_zero(memory, 1, sizeof *made);
-    if (!made) {
-        return NEAP_NO_MEMORY;
-    }
-    made->timeline = timeline;
-    made->link = *link;
-    made->first_used = np_memory_alloc_zero(memory, timeline->n_execs, sizeof *made->first_used);
-    made->last_used = np_memory_alloc_zero(memory, timeline->n_execs, sizeof *made->last_used);
-    if (!made->first_used || !made->last_used) {
-        np_simulator_free(made);
-        return NEAP_NO_MEMORY;
-    }
-    made->pause_ns = timeline->start_ns.items[0];
-    find_needs(made);
-    *simulator = made;
-    return NEAP_OK;
-}
-
-/* ---- preparing the swaps of one simulation ---- */
-
-static int compare_jobs(const void *left, const void *right)
-{
-    const job *a = left;
-    const job *b = right;
-    if (a->key != b->key) {
-        return a->key < b->key ? -1 : 1;
-    }
-    return a->swap < b->swap ? -1 : a->swap > b->swap;
-}
-
-/* Keys are times; what lies beyond the first period is queued in a later one. */
-static job make_job(double key, double period_ns, uint64_t bytes, uint32_t swap)
-{
-    double lap = floor(key / period_ns);
-    return (job){.bytes = bytes, .key = key - lap * period_ns, .lap = (int32_t)lap, .swap = swap};
-}
-
-/* Does nothing write the block between the gap before this one and this one? Gaps of a block follow each other. */
-static bool is_unchanged_since_last_gap(const np_timeline *timeline, uint32_t gap_index)
-{
-    const np_gap *gap = &timeline->gaps.items[gap_index];
-    const np_gap *before = gap_index > 0 ? gap - 1 : NULL;
-    if (!before || before->block != gap->block) {
-        return false;
-    }
-    /* A block that lives across the period's end has its later gaps counted from the period's start. */
-    return gap->release_ns + (gap->from < before->from ? timeline->period_ns : 0) <=
-           np_timeline_end(timeline, before->from) + ROUNDING_NS;
-}
-
-static neap_status prepare_swaps(np_simulator *simulator, const np_swap *swaps, uint32_t n_swaps)
-{
-    const np_timeline *timeline = simulator->timeline;
-    const neap_memory *memory = timeline->memory;
-    uint32_t n_out = 0;
-    if (np_array_reserve(memory, &simulator->swaps, n_swaps) != NEAP_OK ||
-        np_array_reserve(memory, &simulator->out_jobs, (size_t)n_swaps + 1) != NEAP_OK ||
-        np_array_reserve(memory, &simulator->in_jobs, (size_t)n_swaps + 1) != NEAP_OK) {
-        return NEAP_NO_MEMORY;
-    }
-    for (uint32_t i = 0; i < n_swaps; i++) {
-        const np_gap *gap = &timeline->gaps.items[swaps[i].gap];
-        swap_state *state = &simulator->swaps.items[i];
-        *state = (swap_state){.bytes = swaps[i].bytes,
-                              .from = gap->from,
-                              .to = gap->to,
-                              .in_after = swaps[i].in_after,
-                              .out_before = swaps[i].out_before};
-        state->clean = gap->release_ns == -INFINITY;
-        state->release = state->clean ? (int32_t)gap->from : np_timeline_release_exec(timeline, gap);
-        if (!state->clean && i > 0 && swaps[i - 1].gap + 1 == swaps[i].gap && swaps[i].bytes == gap->bytes &&
-            swaps[i - 1].bytes == gap->bytes) { /* listed one after the other: whole both times */
-            state->clean = is_unchanged_since_last_gap(timeline, swaps[i].gap);
-        }
-        if (!state->clean) { /* what is not copied must not hold up the queue */
-            simulator->out_jobs.items[n_out++] = make_job(swaps[i].out_key, timeline->period_ns, swaps[i].bytes, i);
-        }
-        simulator->in_jobs.items[i] = make_job(swaps[i].in_key, timeline->period_ns, swaps[i].bytes, i);
-    }
-    simulator->swaps.n = simulator->in_jobs.n = n_swaps;
-    simulator->out_jobs.n = n_out;
-    qsort(simulator->out_jobs.items, n_out, sizeof(job), compare_jobs);
-    qsort(simulator->in_jobs.items, n_swaps, sizeof(job), compare_jobs);
-    return NEAP_OK;
-}
-
-typedef np_array(uint32_t) u32_array;
-
-typedef enum grouping { BY_BEGIN, BY_END, BY_WAIT } grouping;
-
-/* The exec, below n_execs, at which the swap is listed; n_execs: at none. */
-static uint32_t exec_of(const np_simulator *simulator, const swap_state *swap, grouping by)
-{
-    uint32_t n_execs = simulator->timeline->n_execs;
-    switch (by) {
-    case BY_BEGIN:
-        return swap->from;
-    case BY_END:
-        return swap->to % n_execs;
-    case BY_WAIT:
-        break;
-    }
-    return swap->out_before > 0 ? swap->out_before % n_execs : n_execs;
-}
-
-/* Groups swaps by exec: those at exec k are items[at[k]] .. items[at[k + 1]]. */
-static neap_status group(const np_simulator *simulator, grouping by, void *at_array, void *item_array)
-{
-    const neap_memory *memory = simulator->timeline->memory;
-    uint32_t n_execs = simulator->timeline->n_execs;
-    u32_array *at = at_array;
-    u32_array *items = item_array;
-    size_t n = simulator->swaps.n;
-    if (np_array_reserve(memory, at, (size_t)n_execs + 3) != NEAP_OK || np_array_reserve(memory, items, n) != NEAP_OK) {
-        return NEAP_NO_MEMORY;
-    }
-    for (uint32_t k = 0; k < n_execs + 3; k++) {
-        at->items[k] = 0;
-    }
-    for (size_t i = 0; i < n; i++) {
-        at->items[exec_of(simulator, &simulator->swaps.items[i], by) + 2]++;
-    }
-    for (uint32_t k = 2; k < n_execs + 3; k++) {
-        at->items[k] += at->items[k - 1];
-    }
-    for (uint32_t i = 0; i < n; i++) { /* those at none come behind all others */
-        items->items[at->items[exec_of(simulator, &simulator->swaps.items[i], by) + 1]++] = i;
-    }
-    return NEAP_OK;
-}
 
 /* ---- the queues ---- */
 
@@ -275,10 +57,10 @@ static bool has_ended(const run_state *run, int64_t life, int64_t exec)
 /* The copy out is done with: its memory is free once the use before the gap is over too. */
 static void finish_out(run_state *run, uint32_t index, int64_t life)
 {
-    swap_state *swap = &run->swaps[index];
+    np_swap_state *swap = &run->swaps[index];
     int64_t next = run->n_ended + (run->is_running ? 1 : 0) - life * run->simulator->timeline->n_execs;
     uint32_t absent_from = next > swap->from ? (uint32_t)next : swap->from + 1; /* it may end long before `from` */
-    swap->is_out[life % LIVES_AT_ONCE] = true;
+    swap->is_out[life % NP_LIVES_AT_ONCE] = true;
     swap->absent_from = absent_from > swap->absent_from ? absent_from : swap->absent_from;
     if (has_ended(run, life, swap->from)) {
         run->held -= swap->bytes;
@@ -287,7 +69,7 @@ static void finish_out(run_state *run, uint32_t index, int64_t life)
 
 static void finish_in(run_state *run, uint32_t index, int64_t life)
 {
-    run->swaps[index].is_back[life % LIVES_AT_ONCE] = true;
+    run->swaps[index].is_back[life % NP_LIVES_AT_ONCE] = true;
 }
 
 static void begin_copy(const run_state *run, engine *queue, uint32_t swap, int64_t life)
@@ -322,8 +104,8 @@ static void start_out(run_state *run)
 {
     engine *queue = &run->out;
     while (!queue->busy && queue->n_jobs > 0) {
-        const job *next = &queue->jobs[queue->next];
-        const swap_state *swap = &run->swaps[next->swap];
+        const np_copy_job *next = &queue->jobs[queue->next];
+        const np_swap_state *swap = &run->swaps[next->swap];
         int64_t life = queue->next_period - next->lap;
         if (life < 0) { /* before the beginning: taken as done */
             skip_job(queue);
@@ -342,15 +124,15 @@ static void start_in(run_state *run)
     engine *queue = &run->in;
     uint32_t n_execs = run->simulator->timeline->n_execs;
     while (!queue->busy && queue->n_jobs > 0) {
-        const job *next = &queue->jobs[queue->next];
+        const np_copy_job *next = &queue->jobs[queue->next];
         uint32_t back_from;
-        swap_state *swap = &run->swaps[next->swap];
+        np_swap_state *swap = &run->swaps[next->swap];
         int64_t life = queue->next_period - next->lap;
         if (life < -1 || (life == -1 && swap->to < n_execs)) {
             skip_job(queue);
             continue;
         }
-        if (!has_ended(run, life, swap->in_after) || (life >= 0 && !swap->is_out[life % LIVES_AT_ONCE]) ||
+        if (!has_ended(run, life, swap->in_after) || (life >= 0 && !swap->is_out[life % NP_LIVES_AT_ONCE]) ||
             run->held > run->limit || swap->bytes > run->limit - run->held) {
             return;
         }
@@ -413,7 +195,7 @@ static bool next_copy(run_state *run)
         if (run->in.life >= 0) {
             finish_in(run, run->in.swap, run->in.life);
         } else {
-            run->swaps[run->in.swap].is_back[LIVES_AT_ONCE - 1] = true;
+            run->swaps[run->in.swap].is_back[NP_LIVES_AT_ONCE - 1] = true;
         }
     }
     start_out(run);
@@ -433,9 +215,9 @@ static void pass_until(run_state *run, double time)
 
 /* ---- execs ---- */
 
-static bool is_back(const swap_state *swap, int64_t life)
+static bool is_back(const np_swap_state *swap, int64_t life)
 {
-    return swap->is_back[life >= 0 ? life % LIVES_AT_ONCE : LIVES_AT_ONCE - 1];
+    return swap->is_back[life >= 0 ? life % NP_LIVES_AT_ONCE : NP_LIVES_AT_ONCE - 1];
 }
 
 static bool can_begin(const run_state *run, int64_t period, uint32_t k)
@@ -446,15 +228,15 @@ static bool can_begin(const run_state *run, int64_t period, uint32_t k)
         return false;
     }
     for (uint32_t i = simulator->due_at.items[k]; i < simulator->due_at.items[k + 1]; i++) {
-        const swap_state *swap = &run->swaps[simulator->due.items[i]];
+        const np_swap_state *swap = &run->swaps[simulator->due.items[i]];
         if (!is_back(swap, period - swap->to / simulator->timeline->n_execs)) {
             return false;
         }
     }
     for (uint32_t i = simulator->awaited_at.items[k]; i < simulator->awaited_at.items[k + 1]; i++) {
-        const swap_state *swap = &run->swaps[simulator->awaited.items[i]];
+        const np_swap_state *swap = &run->swaps[simulator->awaited.items[i]];
         int64_t life = period - swap->out_before / simulator->timeline->n_execs;
-        if (life >= 0 && !swap->is_out[life % LIVES_AT_ONCE]) {
+        if (life >= 0 && !swap->is_out[life % NP_LIVES_AT_ONCE]) {
             return false;
         }
     }
@@ -469,14 +251,14 @@ static void end_exec(run_state *run, int64_t period, uint32_t k)
     run->is_running = false;
     run->held -= simulator->last_used[k];
     for (uint32_t i = simulator->after_at.items[k]; i < simulator->after_at.items[k + 1]; i++) {
-        swap_state *swap = &run->swaps[simulator->after.items[i]];
+        np_swap_state *swap = &run->swaps[simulator->after.items[i]];
         if (swap->clean) {
             finish_out(run, simulator->after.items[i], period);
-        } else if (swap->is_out[period % LIVES_AT_ONCE]) {
+        } else if (swap->is_out[period % NP_LIVES_AT_ONCE]) {
             run->held -= swap->bytes;
         }
-        swap->is_out[(period + 1) % LIVES_AT_ONCE] = false; /* no copy of the next life is released before this */
-        swap->is_back[(period + 1) % LIVES_AT_ONCE] = false;
+        swap->is_out[(period + 1) % NP_LIVES_AT_ONCE] = false; /* no copy of the next life is released before this */
+        swap->is_back[(period + 1) % NP_LIVES_AT_ONCE] = false;
     }
     start_out(run);
     start_in(run);
@@ -649,25 +431,10 @@ static np_simulation run_periods(np_simulator *simulator, uint64_t limit, const 
     }
 }
 
-static neap_status prepare(np_simulator *simulator, const np_swap *swaps, uint32_t n_swaps)
-{
-    neap_status status = prepare_swaps(simulator, swaps, n_swaps);
-    if (status == NEAP_OK) {
-        status = group(simulator, BY_END, &simulator->due_at, &simulator->due);
-    }
-    if (status == NEAP_OK) {
-        status = group(simulator, BY_BEGIN, &simulator->after_at, &simulator->after);
-    }
-    if (status == NEAP_OK) {
-        status = group(simulator, BY_WAIT, &simulator->awaited_at, &simulator->awaited);
-    }
-    return status;
-}
-
 neap_status np_simulate(np_simulator *simulator, uint64_t limit, const np_swap *swaps, uint32_t n_swaps,
                         np_simulation *result)
 {
-    neap_status status = prepare(simulator, swaps, n_swaps);
+    neap_status status = np_simulator_prepare(simulator, swaps, n_swaps);
     if (status == NEAP_OK) {
         *result = run_periods(simulator, limit, NULL);
     }
@@ -690,7 +457,7 @@ neap_status np_simulate_moments(np_simulator *simulator, uint64_t limit, const n
     const neap_memory *memory = simulator->timeline->memory;
     uint32_t n_execs = simulator->timeline->n_execs;
     np_moments made = {.memory = memory, .n_execs = n_execs, .n_swaps = n_swaps};
-    neap_status status = prepare(simulator, swaps, n_swaps);
+    neap_status status = np_simulator_prepare(simulator, swaps, n_swaps);
     made.execs = np_memory_alloc_zero(memory, n_execs, sizeof *made.execs);
     made.outs = np_memory_alloc(memory, n_swaps, sizeof *made.outs);
     made.ins = np_memory_alloc(memory, n_swaps, sizeof *made.ins);
@@ -710,10 +477,4 @@ neap_status np_simulate_moments(np_simulator *simulator, uint64_t limit, const n
     }
     *moments = made;
     return NEAP_OK;
-}
-
-np_absence np_simulator_absence(const np_simulator *simulator, uint32_t swap)
-{
-    const swap_state *state = &simulator->swaps.items[swap];
-    return (np_absence){state->absent_from, state->back_from};
 }
