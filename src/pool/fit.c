@@ -1,6 +1,9 @@
 #include "pool/fit.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#include "pool/pile.h"
 
 enum { ITEMS_BETWEEN_STOPS = 512 };
 
@@ -108,6 +111,11 @@ static double rank_of(const np_sections *sections, const np_part *part, const np
         return size * size * length;
     case NP_ORDER_BEGIN:
         return -(double)sections->ranges.items[item->first_range].begin;
+    case NP_ORDER_HOLES:
+        return (item->n_ranges > 1 ? (double)sections->n_sections : 0) -
+               (double)sections->ranges.items[item->first_range].begin;
+    case NP_ORDER_END:
+        return (double)sections->ranges.items[item->first_range + item->n_ranges - 1].end;
     case NP_ORDER_LOAD:
     case NP_ORDER_LOAD_LENGTH:
         return rank_by_load(sections, part, item, maxima);
@@ -157,52 +165,139 @@ neap_status np_fit_order(const np_sections *sections, const np_part *part, np_or
     return status;
 }
 
-static neap_status place_one(const np_sections *sections, const np_item *item, np_fit_rule rule, np_occupied *occupied,
-                             uint64_t *offset)
+/* ---- placing ---- */
+
+enum { MAX_ALIKE = 64 };
+
+/* What is placed so far, in one of two forms. */
+typedef struct placing {
+    const np_sections *sections;
+    const np_part *part;
+    np_fit_rule rule;
+    np_occupied *occupied;
+    np_pile pile;
+    bool has_pile; /* few items: `occupied` is not used */
+} placing;
+
+static bool are_alike(const np_sections *sections, const np_item *a, const np_item *b)
 {
-    const np_range *ranges = &sections->ranges.items[item->first_range];
+    const np_range *ranges_a = &sections->ranges.items[a->first_range];
+    const np_range *ranges_b = &sections->ranges.items[b->first_range];
+    return a->size == b->size && a->align == b->align && a->lead == b->lead && b->fixed == NEAP_NO_OFFSET &&
+           a->n_ranges == b->n_ranges && memcmp(ranges_a, ranges_b, a->n_ranges * sizeof *ranges_a) == 0;
+}
+
+/* How many of the first n are like the first one: pieces of one block, there at the same times. */
+static uint32_t count_alike(const placing *p, const uint32_t *items, uint32_t n)
+{
+    const np_sections *sections = p->sections;
+    const np_item *first = &sections->items.items[items[0]];
+    uint32_t n_alike = 1;
+    n = n < MAX_ALIKE ? n : MAX_ALIKE;
+    while (p->rule == NP_FIT_FIRST && first->align > 1 && first->fixed == NEAP_NO_OFFSET && n_alike < n &&
+           are_alike(sections, first, &sections->items.items[items[n_alike]])) {
+        n_alike++;
+    }
+    return n_alike;
+}
+
+/* Where n alike go, one after the other: what is below one is no hole for the next. */
+static neap_status find_offsets(placing *p, uint32_t index, uint32_t n, uint64_t *found)
+{
+    const np_item *item = &p->sections->items.items[index];
+    const np_range *ranges = &p->sections->ranges.items[item->first_range];
     np_fitted fitted = {
-        .size = item->size, .align = item->align, .base = sections->base + (item->align - item->lead) % item->align};
-    neap_status status = NEAP_OK;
-    uint64_t at = item->fixed;
-    if (item->fixed == NEAP_NO_OFFSET) {
-        status = rule == NP_FIT_FIRST ? np_occupied_first_fit(occupied, ranges, item->n_ranges, &fitted, &at)
-                                      : np_occupied_best_fit(occupied, ranges, item->n_ranges, &fitted, &at);
+        .size = item->size, .align = item->align, .base = p->sections->base + (item->align - item->lead) % item->align};
+    if (item->fixed != NEAP_NO_OFFSET) {
+        found[0] = item->fixed;
+        return NEAP_OK;
     }
-    if (status == NEAP_OK) {
-        status = np_occupied_add(occupied, ranges, item->n_ranges, at, at + item->size);
+    if (p->has_pile) {
+        np_pile_first_fits(&p->pile, index, &fitted, n, found);
+        return NEAP_OK;
     }
-    if (status == NEAP_OK) {
-        *offset = at;
+    return p->rule == NP_FIT_FIRST ? np_occupied_first_fits(p->occupied, ranges, item->n_ranges, &fitted, n, found)
+                                   : np_occupied_best_fit(p->occupied, ranges, item->n_ranges, &fitted, &found[0]);
+}
+
+static neap_status take(placing *p, uint32_t index, uint64_t begin, uint64_t end)
+{
+    const np_item *item = &p->sections->items.items[index];
+    if (p->has_pile) {
+        np_pile_add(&p->pile, index, begin, end);
+        return NEAP_OK;
+    }
+    return np_occupied_add(p->occupied, &p->sections->ranges.items[item->first_range], item->n_ranges, begin, end);
+}
+
+/* Places the first n items, which are alike; what touches is taken at once. *top is the highest end so far. */
+static neap_status place_alike(placing *p, const uint32_t *items, uint32_t n, uint64_t *offsets, uint64_t *top)
+{
+    uint64_t size = p->sections->items.items[items[0]].size;
+    uint64_t found[MAX_ALIKE];
+    neap_status status = find_offsets(p, items[0], n, found);
+    for (uint32_t i = 0, past; i < n && status == NEAP_OK; i = past) {
+        for (past = i + 1; past < n && found[past] == found[past - 1] + size; past++) {}
+        status = take(p, items[0], found[i], found[past - 1] + size);
+    }
+    for (uint32_t i = 0; i < n && status == NEAP_OK; i++) {
+        offsets[items[i] - p->part->first_item] = found[i];
+        *top = found[i] + size > *top ? found[i] + size : *top;
     }
     return status;
+}
+
+/* Those that are fixed, or all others. */
+static neap_status place_kind(placing *p, bool is_fixed, const uint32_t *items, const np_stop *stop, uint64_t *offsets,
+                              uint64_t *top)
+{
+    uint32_t until_stop = ITEMS_BETWEEN_STOPS;
+    for (uint32_t i = 0, n_alike = 1; i < p->part->n_items; i += n_alike) {
+        neap_status status;
+        n_alike = 1;
+        if ((p->sections->items.items[items[i]].fixed != NEAP_NO_OFFSET) != is_fixed) {
+            continue;
+        }
+        if (--until_stop == 0) {
+            until_stop = ITEMS_BETWEEN_STOPS;
+            if (np_stop_asked(stop)) {
+                *top = UINT64_MAX;
+                return NEAP_OK;
+            }
+        }
+        n_alike = count_alike(p, &items[i], p->part->n_items - i);
+        status = place_alike(p, &items[i], n_alike, offsets, top);
+        if (status != NEAP_OK) {
+            return status;
+        }
+    }
+    return NEAP_OK;
 }
 
 neap_status np_fit_place(const np_sections *sections, const np_part *part, const uint32_t *items, np_fit_rule rule,
                          const np_stop *stop, np_occupied *occupied, uint64_t *offsets, uint64_t *height)
 {
+    placing p = {.sections = sections, .part = part, .rule = rule, .occupied = occupied};
     uint64_t top = 0;
-    for (int free_ones = sections->has_fixed ? 0 : 1; free_ones < 2; free_ones++) {
-        for (uint32_t i = 0; i < part->n_items; i++) {
-            const np_item *item = &sections->items.items[items[i]];
-            uint64_t *offset = &offsets[items[i] - part->first_item];
-            neap_status status;
-            if ((item->fixed == NEAP_NO_OFFSET) != (free_ones == 1)) {
-                continue;
-            }
-            if (i % ITEMS_BETWEEN_STOPS == ITEMS_BETWEEN_STOPS - 1 && np_stop_asked(stop)) {
-                *height = UINT64_MAX;
-                return NEAP_OK;
-            }
-            status = place_one(sections, item, rule, occupied, offset);
-            if (status != NEAP_OK) {
-                return status;
-            }
-            if (*offset + item->size > top) {
-                top = *offset + item->size;
-            }
+    neap_status status = NEAP_OK;
+    p.has_pile = rule == NP_FIT_FIRST && part->n_items <= NP_PILE_ITEMS;
+    if (p.has_pile) {
+        status = np_pile_init(&p.pile, sections, part);
+        if (status != NEAP_OK) {
+            return status;
         }
     }
-    *height = top;
-    return NEAP_OK;
+    if (sections->has_fixed) {
+        status = place_kind(&p, true, items, stop, offsets, &top);
+    }
+    if (status == NEAP_OK && top != UINT64_MAX) {
+        status = place_kind(&p, false, items, stop, offsets, &top);
+    }
+    if (p.has_pile) {
+        np_pile_free(&p.pile);
+    }
+    if (status == NEAP_OK) {
+        *height = top;
+    }
+    return status;
 }

@@ -19,7 +19,9 @@ typedef enum np_fit_rule { NP_FIT_FIRST, NP_FIT_BEST } np_fit_rule;
     X(NP_ORDER_SIZE_LENGTH, "size and length") /* size squared times length */          \
     X(NP_ORDER_LOAD, "load")                   /* the highest load met in its life */   \
     X(NP_ORDER_LOAD_LENGTH, "load and length") /* the same, ties by length, not size */ \
-    X(NP_ORDER_BEGIN, "begin")                 /* as they are malloc'd */
+    X(NP_ORDER_BEGIN, "begin")                 /* as they are malloc'd */               \
+    X(NP_ORDER_HOLES, "holes and begin")       /* the same, those with holes first */   \
+    X(NP_ORDER_END, "end")                     /* what is freed last first */
 
 typedef enum np_order {
 #define NP_ORDER_ENUM(name, text) name,
@@ -36,8 +38,8 @@ neap_status np_fit_ranks(const np_sections *sections, const np_part *part, np_or
 /* The items of a part in that order (indices into sections->items); ties by size (but for the last but one), then in the problem's order. */
 neap_status np_fit_order(const np_sections *sections, const np_part *part, np_order order, uint32_t *items);
 
-/* Places the items of a part in the given order; fixed ones come first whatever their rank. `occupied` is empty before
- * and holds the part after. Offsets are indexed from the part's first item. A *height of UINT64_MAX says that it was
+/* Places the items of a part in the given order; fixed ones come first whatever their rank. `occupied` is empty before,
+ * and is what it works on where there are many items. Offsets are indexed from the part's first item. A *height of UINT64_MAX says that it was
  * told to stop; the offsets mean nothing then. */
 neap_status np_fit_place(const np_sections *sections, const np_part *part, const uint32_t *items, np_fit_rule rule,
                          const np_stop *stop, np_occupied *occupied, uint64_t *offsets, uint64_t *height);

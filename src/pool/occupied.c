@@ -225,22 +225,16 @@ static const np_span *span_after(np_occupied *occupied, size_t i, uint64_t at)
     return low < set->n ? &set->spans[low] : NULL;
 }
 
-static uint64_t align_up(const np_fitted *fitted, uint64_t at)
-{
-    uint64_t past = fitted->align == 1 ? 0 : (at + fitted->base) % fitted->align;
-    return past == 0 ? at : at + fitted->align - past;
-}
-
 /* The lowest offset from `from` on at which the units are free in all found sets. */
 static uint64_t lowest_free(np_occupied *occupied, uint64_t from, const np_fitted *fitted)
 {
     size_t n_agreeing = 0;
-    uint64_t at = align_up(fitted, from);
+    uint64_t at = np_fitted_align_up(fitted, from);
     for (size_t i = 0; n_agreeing < occupied->found.n; i = i + 1 < occupied->found.n ? i + 1 : 0) {
         const np_span *span = span_after(occupied, i, at);
         n_agreeing++;
         while (span && span->begin < at + fitted->size) {
-            at = align_up(fitted, span->end);
+            at = np_fitted_align_up(fitted, span->end);
             n_agreeing = 1;
             span = span_after(occupied, i, at);
         }
@@ -248,14 +242,22 @@ static uint64_t lowest_free(np_occupied *occupied, uint64_t from, const np_fitte
     return at;
 }
 
+neap_status np_occupied_first_fits(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges,
+                                   const np_fitted *fitted, uint32_t n, uint64_t *offsets)
+{
+    uint64_t from = 0;
+    neap_status status = find_sets(occupied, ranges, n_ranges);
+    for (uint32_t i = 0; i < n && status == NEAP_OK; i++) { /* what is below one is no hole for the next */
+        offsets[i] = lowest_free(occupied, from, fitted);
+        from = offsets[i] + fitted->size;
+    }
+    return status;
+}
+
 neap_status np_occupied_first_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges,
                                   const np_fitted *fitted, uint64_t *offset)
 {
-    neap_status status = find_sets(occupied, ranges, n_ranges);
-    if (status == NEAP_OK) {
-        *offset = lowest_free(occupied, 0, fitted);
-    }
-    return status;
+    return np_occupied_first_fits(occupied, ranges, n_ranges, fitted, 1, offset);
 }
 
 neap_status np_occupied_best_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges,

@@ -48,9 +48,20 @@ typedef struct np_fitted {
     uint64_t base;
 } np_fitted;
 
+/* The first such offset from `at` on. */
+static inline uint64_t np_fitted_align_up(const np_fitted *fitted, uint64_t at)
+{
+    uint64_t past = fitted->align == 1 ? 0 : (at + fitted->base) % fitted->align;
+    return past == 0 ? at : at + fitted->align - past;
+}
+
 /* The lowest offset at which the units are free in all the ranges. */
 neap_status np_occupied_first_fit(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges,
                                   const np_fitted *fitted, uint64_t *offset);
+
+/* The same for several alike that are there at the same times, one after the other: `offsets` in ascending order. */
+neap_status np_occupied_first_fits(np_occupied *occupied, const np_range *ranges, uint32_t n_ranges,
+                                   const np_fitted *fitted, uint32_t n, uint64_t *offsets);
 
 /* The lowest of the smallest holes between taken spans that hold it, each counted from the first offset in it that will
  * do; where there is none, the first above the highest taken span. */

@@ -18,6 +18,7 @@ enum {
     MAX_SKYLINE_WEIGHT = 1 << 21, /* words a lane */
     MANY_ITEMS = 4000,
     MANY_HOLES = 16,
+    N_HOLE_FITS = 3,          /* of the first round: where there are so many */
     REORDERED_ITEMS = 200000, /* placed by one attempt, about */
     LEAST_NODES = 1000,
     FIRST_SKYLINE_ROUNDS = 3,
@@ -63,6 +64,7 @@ struct np_search {
     uint64_t bound;
     uint64_t best; /* height; UINT64_MAX before the first */
     uint64_t *best_offsets;
+    bool has_many_holes;
     double way; /* how far down from the best to the goal two of the lanes aim */
     unsigned n_rounds_on_way;
     unsigned first_skyline; /* lanes from here on search skylines, those before it reorder */
@@ -232,20 +234,25 @@ static void run_attempt(void *user, unsigned index)
 
 /* ---- rounds ---- */
 
+/* What is quick and often the best comes first: on a large part the others may not end in time. Where many buffers have
+ * holes, blocks leave and return in their turn: as they come, each in the lowest bytes that are free when it is there,
+ * they follow each other round. */
 static void first_round(np_search *s)
 {
-    /* What is quick and often the best comes first: on a large part the others may not end in time. */
     static const struct {
         np_order order;
         np_fit_rule rule;
     } fits[] = {
+        {NP_ORDER_BEGIN, NP_FIT_FIRST},       {NP_ORDER_HOLES, NP_FIT_FIRST},       {NP_ORDER_END, NP_FIT_FIRST},
         {NP_ORDER_LOAD_LENGTH, NP_FIT_FIRST}, {NP_ORDER_SIZE, NP_FIT_FIRST},        {NP_ORDER_LOAD, NP_FIT_FIRST},
         {NP_ORDER_LENGTH, NP_FIT_FIRST},      {NP_ORDER_SIZE_LENGTH, NP_FIT_FIRST}, {NP_ORDER_AREA, NP_FIT_FIRST},
         {NP_ORDER_LENGTH_SIZE, NP_FIT_FIRST}, {NP_ORDER_SIZE, NP_FIT_BEST},         {NP_ORDER_BEGIN, NP_FIT_BEST},
     };
-    s->n_attempts = sizeof fits / sizeof *fits;
+    unsigned first = s->has_many_holes ? 0 : N_HOLE_FITS;
+    s->n_attempts = sizeof fits / sizeof *fits - first;
     for (unsigned i = 0; i < s->n_attempts; i++) {
-        s->attempts[i] = (attempt){.kind = ATTEMPT_FIT, .order = fits[i].order, .fit_rule = fits[i].rule};
+        s->attempts[i] =
+            (attempt){.kind = ATTEMPT_FIT, .order = fits[first + i].order, .fit_rule = fits[first + i].rule};
     }
 }
 
@@ -464,9 +471,10 @@ neap_status np_search_create(const np_sections *sections, const np_part *part, c
     s->way = FIRST_WAY;
     s->bound = part->load;
     s->goal = options->goal > part->load ? options->goal : part->load;
+    s->has_many_holes = has_many_holes(sections, part);
     if (np_skyline_weight(sections, part) > MAX_SKYLINE_WEIGHT || has_aligned(sections, part)) {
         s->first_skyline = N_LANES;
-    } else if (part->n_items > MANY_ITEMS || has_many_holes(sections, part)) {
+    } else if (part->n_items > MANY_ITEMS || s->has_many_holes) {
         /* A skyline costs more and more, and gets lost among holes; reordering goes first and is waited for. */
         s->first_skyline = N_LANES / 2;
     }

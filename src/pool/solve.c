@@ -113,6 +113,11 @@ static np_search *highest(const np_sections *sections, np_search *const *searche
     return found;
 }
 
+static bool is_hopeless(const solving *s)
+{
+    return s->options->hopeless > 0 && s->sections->base + s->height > s->options->hopeless;
+}
+
 static neap_status place_by_search(solving *s)
 {
     const np_sections *sections = s->sections;
@@ -126,7 +131,7 @@ static neap_status place_by_search(solving *s)
         top = highest(sections, searches);
         s->height = np_search_height(top);
         s->bound = np_search_bound(top) > s->bound ? np_search_bound(top) : s->bound;
-        if (np_search_is_done(top) || np_clock_ns() > deadline_ns || !report_progress(s, s->height)) {
+        if (is_hopeless(s) || np_search_is_done(top) || np_clock_ns() > deadline_ns || !report_progress(s, s->height)) {
             break;
         }
         status = np_search_round(top);

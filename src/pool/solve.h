@@ -7,7 +7,8 @@
 typedef struct np_solve_options {
     neap_solver solver;
     double seconds;
-    uint64_t goal; /* units; a height as low as this is low enough for the search; 0: as low as can be */
+    uint64_t goal;     /* units; a height as low as this is low enough for the search; 0: as low as can be */
+    uint64_t hopeless; /* units; what the search first finds to be higher is left as it is; 0: nothing is */
     uint64_t seed;
     unsigned n_threads;
     neap_progress *progress; /* heights in bytes */

@@ -109,6 +109,78 @@ static void test_every_order_and_rule_gives_a_placement(void **state)
     }
 }
 
+/* Blocks at pages, each cut into pieces that are alike, among others at any offset. */
+static void make_pieces(np_rng *rng, np_problem *problem)
+{
+    np_problem_init(problem, NULL, 1, 20);
+    while (problem->buffers.n < 50) {
+        uint32_t begin = (uint32_t)np_rng_below(rng, 9);
+        np_piece pieces[2] = {{begin, begin + 1 + (uint32_t)np_rng_below(rng, 3)}};
+        bool is_paged = np_rng_below(rng, 2) == 0;
+        uint64_t size = 1 + np_rng_below(rng, 12);
+        uint64_t n = is_paged ? 1 + np_rng_below(rng, 8) : 1;
+        pieces[1] = (np_piece){pieces[0].end + 1, pieces[0].end + 2 + (uint32_t)np_rng_below(rng, 7)};
+        for (uint64_t i = 0; i < n; i++) {
+            ASSERT_OK(np_problem_add_aligned(problem, size, is_paged ? 4 : 1, is_paged ? size % 4 : 0, NEAP_NO_OFFSET,
+                                             pieces, 1 + (size > 5)));
+        }
+    }
+}
+
+/* The offsets are those of one first-fit after the other; what the tree foretells of the second of two comes true, where
+ * the next is the same again. */
+static void check_first_fits(const np_sections *sections, const np_part *part, const uint32_t *items,
+                             const uint64_t *offsets)
+{
+    np_occupied occupied;
+    uint64_t two[2] = {0};
+    ASSERT_OK(np_occupied_init(&occupied, NULL, part->sections));
+    for (uint32_t i = 0; i < part->n_items; i++) {
+        const np_item *item = &sections->items.items[items[i]];
+        const np_item *last = &sections->items.items[items[i > 0 ? i - 1 : 0]];
+        const np_range *ranges = &sections->ranges.items[item->first_range];
+        np_fitted fitted = {item->size, item->align, sections->base + (item->align - item->lead) % item->align};
+        bool is_same = i > 0 && item->size == last->size && item->align == last->align && item->lead == last->lead &&
+                       item->n_ranges == last->n_ranges &&
+                       memcmp(ranges, &sections->ranges.items[last->first_range], item->n_ranges * sizeof *ranges) == 0;
+        uint64_t at;
+        ASSERT_OK(np_occupied_first_fit(&occupied, ranges, item->n_ranges, &fitted, &at));
+        ASSERT_EQ(offsets[items[i] - part->first_item], at);
+        ASSERT_TRUE(!is_same || two[1] == at);
+        ASSERT_OK(np_occupied_first_fits(&occupied, ranges, item->n_ranges, &fitted, 2, two));
+        ASSERT_EQ(two[0], at);
+        ASSERT_OK(np_occupied_add(&occupied, ranges, item->n_ranges, at, at + item->size));
+    }
+    np_occupied_free(&occupied);
+}
+
+/* Pieces that are alike are placed with one look, where one after the other would have been. */
+static void test_pieces_stand_where_each_fits_first(void **state)
+{
+    (void)state;
+    for (unsigned seed = 0; seed < 200; seed++) {
+        np_rng rng = np_rng_make(seed);
+        np_problem problem;
+        np_sections sections;
+        make_pieces(&rng, &problem);
+        ASSERT_OK(np_sections_make(&problem, &sections));
+        for (size_t p = 0; p < sections.parts.n; p++) {
+            const np_part *part = &sections.parts.items[p];
+            uint32_t items[MAX_BUFFERS];
+            uint64_t offsets[MAX_BUFFERS];
+            uint64_t height;
+            np_occupied occupied;
+            ASSERT_OK(np_fit_order(&sections, part, (np_order)(seed % NP_N_ORDERS), items));
+            ASSERT_OK(np_occupied_init(&occupied, NULL, part->sections));
+            ASSERT_OK(np_fit_place(&sections, part, items, NP_FIT_FIRST, NULL, &occupied, offsets, &height));
+            np_occupied_free(&occupied);
+            check_first_fits(&sections, part, items, offsets);
+        }
+        np_sections_free(&sections);
+        np_problem_free(&problem);
+    }
+}
+
 /* What an order goes by, counted anew. */
 static double rank_by_hand(const np_sections *sections, const np_part *part, const np_item *item, np_order order)
 {
@@ -143,6 +215,11 @@ static double rank_by_hand(const np_sections *sections, const np_part *part, con
     case NP_ORDER_LOAD:
     case NP_ORDER_LOAD_LENGTH:
         return highest;
+    case NP_ORDER_HOLES: /* those with holes before all others */
+        return (item->n_ranges > 1 ? (double)sections->n_sections : 0) -
+               (double)sections->ranges.items[item->first_range].begin;
+    case NP_ORDER_END:
+        return (double)sections->ranges.items[item->first_range + item->n_ranges - 1].end;
     case NP_ORDER_BEGIN:
     default:
         return -(double)sections->ranges.items[item->first_range].begin;
@@ -249,6 +326,9 @@ static neap_status order_and_place(const neap_memory *memory, void *user)
     status = np_occupied_init(&occupied, memory, part->sections);
     if (status == NEAP_OK) {
         status = np_fit_place(&sections, part, items, NP_FIT_BEST, NULL, &occupied, offsets, &height);
+        if (status == NEAP_OK) {
+            status = np_fit_place(&sections, part, items, NP_FIT_FIRST, NULL, &occupied, offsets, &height);
+        }
         np_occupied_free(&occupied);
     }
     return status;
@@ -270,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_papers_pool_worked_by_hand),
         cmocka_unit_test(test_every_order_and_rule_gives_a_placement),
+        cmocka_unit_test(test_pieces_stand_where_each_fits_first),
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_stops_when_told),
         cmocka_unit_test(test_every_failure_is_reported),
