@@ -64,16 +64,6 @@ static neap_status plan(climbing *c, bool rough, bool *found)
     return status;
 }
 
-static uint64_t excess_of(const np_layout *layout, uint64_t limit)
-{
-    uint64_t excess = 0;
-    for (size_t i = 0; i < layout->placed.n; i++) {
-        const np_placed *placed = &layout->placed.items[i];
-        excess += placed->offset + placed->bytes > limit ? placed->bytes : 0;
-    }
-    return excess;
-}
-
 /* Near a layout, or now and then anew: what is near gets stuck. */
 static neap_status place(climbing *c, const np_layout *near, uint64_t *excess)
 {
@@ -89,7 +79,7 @@ static neap_status place(climbing *c, const np_layout *near, uint64_t *excess)
     }
     status = np_place_swaps(planner->timeline, planner->simulator, c->trial.swaps.items, n, &options, planner->error,
                             &c->trial.place, &c->trial.layout);
-    *excess = status == NEAP_OK ? excess_of(&c->trial.layout, c->options.limit) : 0;
+    *excess = status == NEAP_OK ? np_layout_excess(&c->trial.layout, c->options.limit) : 0;
     return status;
 }
 
@@ -245,7 +235,7 @@ static neap_status polish(climbing *c)
 static void take(climbing *c)
 {
     bool fitted = c->best->place.footprint <= c->options.limit;
-    if (!fitted || c->now.simulation.overhead < c->best->simulation.overhead) {
+    if (!fitted || np_planner_cost(c->planner, &c->now) < np_planner_cost(c->planner, c->best)) {
         np_judged_exchange(c->best, &c->now);
     }
 }

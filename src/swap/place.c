@@ -42,6 +42,16 @@ neap_status np_layout_copy(const np_layout *layout, np_layout *copy)
     return NEAP_OK;
 }
 
+uint64_t np_layout_excess(const np_layout *layout, uint64_t limit)
+{
+    uint64_t excess = 0;
+    for (size_t i = 0; i < layout->placed.n; i++) {
+        const np_placed *placed = &layout->placed.items[i];
+        excess += placed->offset + placed->bytes > limit ? placed->bytes : 0;
+    }
+    return excess;
+}
+
 static neap_status find_load(const np_place_problem *p, uint64_t *load)
 {
     const np_timeline *timeline = p->timeline;
@@ -124,6 +134,7 @@ static neap_status solve(np_place_problem *p, neap_error *error, np_place_result
     np_solve_options solve_options = {.solver = NEAP_SOLVER_SEARCH,
                                       .seconds = p->options->seconds,
                                       .goal = p->options->goal / p->problem.unit,
+                                      .hopeless = p->options->hopeless / p->problem.unit,
                                       .seed = p->options->seed,
                                       .n_threads = p->options->n_threads};
     np_solution solution;

@@ -3,7 +3,8 @@
  * A block's bytes fall into segments that leave and return together; each is a buffer with holes in time, wherever its
  * parts are absent. A swapped block is a view, whose pages need not be neighbours on the device: its segments have places
  * of their own, each beginning at a page, and long ones are cut up, since small pieces find room more easily. With
- * `held`, where anything is swapped, the few blocks of a thirty-second of the peak load and more are views, too.
+ * `held`, where anything is swapped, the few blocks of a thirty-second of the peak load and more are views, too; or, with
+ * `cuts`, all from eight pages on, as far as some thousand pages go.
  *
  * Persistent blocks are views too, and not all of them begin where a page does. Those that begin in the page in which
  * another ends, and never leave, are placed together: a *rod*, which has no gaps.
@@ -27,10 +28,12 @@ typedef struct np_home {
 
 typedef struct np_place_options {
     double seconds;
-    uint64_t goal; /* bytes; a footprint as low as this is low enough; 0: as low as can be */
-    uint64_t page; /* pieces of a swapped block begin at multiples of it, in the block and on the device */
+    uint64_t goal;     /* bytes; a footprint as low as this is low enough; 0: as low as can be */
+    uint64_t hopeless; /* bytes: what is first found to be above is not worth the time to lower it; 0: all is */
+    uint64_t page;     /* pieces of a swapped block begin at multiples of it, in the block and on the device */
     uint64_t seed;
     unsigned n_threads;
+    bool cuts;            /* with `held`: as many blocks are cut up as may be, not only the few largest */
     bool held;            /* times are events; every life of the period has a place, used or not */
     const np_home *homes; /* with `held`, by life. NULL: nothing stands yet, nor is to be a view for that */
 } np_place_options;
@@ -75,6 +78,7 @@ neap_status np_place_bound(const np_timeline *timeline, const np_simulator *simu
 
 void np_layout_free(np_layout *layout);
 neap_status np_layout_copy(const np_layout *layout, np_layout *copy);
+uint64_t np_layout_excess(const np_layout *layout, uint64_t limit); /* bytes of what does not end below the limit */
 
 /* The simulator must have simulated just these swaps: their absences are taken from it. `layout` may be NULL; otherwise
  * it is made: with `held` of all lives, else of those that some exec uses. A hole in time covers, in events, all after the exec before absent_from up to the

@@ -6,9 +6,12 @@
 
 enum {
     MAX_CUTS = 600,   /* pieces that all swapped blocks together are cut into, about, */
-    LARGE_CUTS = 128, /* and all large ones */
+    LARGE_CUTS = 128, /* and all large ones, */
+    CUT_CUTS = 600,   /* more of them where they are to be cut up */
     LARGE_PART = 32,  /* of the peak load, */
-    LARGE_PAGES = 4,  /* and so many pages at least: the last one may be lost */
+    LARGE_PAGES = 4,  /* and so many pages at least: the last one may be lost; */
+    CUT_PAGES = 8,    /* and where they are to be cut up, */
+    MAX_PAGES = 8192, /* as many blocks as have this many pages: mapping each takes time when a plan is entered */
 };
 
 /* A block as it is placed. */
@@ -135,29 +138,40 @@ static uint64_t choose_piece(const np_place_problem *p)
     return (bytes / MAX_CUTS / page + 1) * page;
 }
 
+/* Bytes of all blocks that are as large. */
+static uint64_t bytes_from(const np_place_problem *p, uint64_t least)
+{
+    const np_period *period = p->timeline->period;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < period->lives.n; i++) {
+        uint64_t of_block = period->trace->blocks.items[period->lives.items[i].block].bytes;
+        bytes += of_block >= least ? of_block : 0;
+    }
+    return bytes;
+}
+
 /* The same for those that are large, which are cut no finer. */
 static uint64_t choose_large_piece(const np_place_problem *p)
 {
-    const np_period *period = p->timeline->period;
     uint64_t page = p->options->page;
-    uint64_t bytes = 0;
     uint64_t piece;
     if (p->large == UINT64_MAX) {
         return p->piece;
     }
-    for (size_t i = 0; i < period->lives.n; i++) {
-        uint64_t of_block = period->trace->blocks.items[period->lives.items[i].block].bytes;
-        bytes += of_block >= p->large ? of_block : 0;
-    }
-    piece = (bytes / LARGE_CUTS / page + 1) * page;
+    piece = (bytes_from(p, p->large) / (p->options->cuts ? CUT_CUTS : LARGE_CUTS) / page + 1) * page;
     return piece > p->piece ? piece : p->piece;
 }
 
 static uint64_t choose_large(const np_place_problem *p)
 {
+    uint64_t page = p->options->page;
     uint64_t part = p->timeline->peak_load / LARGE_PART;
-    uint64_t pages = LARGE_PAGES * p->options->page;
-    return part > pages ? part : pages;
+    uint64_t cut = CUT_PAGES * page;
+    part = part > LARGE_PAGES * page ? part : LARGE_PAGES * page;
+    while (p->options->cuts && cut < part && bytes_from(p, cut) > MAX_PAGES * page) {
+        cut *= 2;
+    }
+    return p->options->cuts && cut < part ? cut : part;
 }
 
 /* ---- the problem ---- */

@@ -5,7 +5,15 @@
 #include "base/clock.h"
 #include "swap/bound.h"
 
-enum { PARTS = 200, FILL_TRIALS = 8, BISECTIONS = 6, LOWER_TRIALS = 4, LOWER_STEPS = 24, MAX_TARGETS = 60 };
+enum {
+    PARTS = 200,
+    FILL_TRIALS = 8,
+    BISECTIONS = 6,
+    LOWER_TRIALS = 4,
+    LOWER_STEPS = 24,
+    MAX_TARGETS = 60,
+    HOPELESS_PART = 16
+};
 
 #define PLACE_SECONDS 0.15
 #define PLACE_SHARE 0.25
@@ -60,9 +68,11 @@ np_place_options np_planner_place_options(const np_planner *planner, double seco
 {
     return (np_place_options){.seconds = seconds,
                               .goal = goal,
+                              .hopeless = goal + goal / HOPELESS_PART,
                               .page = planner->page,
                               .seed = planner->seed,
                               .n_threads = planner->n_threads,
+                              .cuts = planner->cuts,
                               .held = planner->held,
                               .homes = planner->homes};
 }

@@ -20,10 +20,13 @@ typedef struct np_planner {
     uint64_t page;
     uint64_t
         least_part; /* bytes: of what leaves at once, where there is more of a block; 0: a page. Few large copies */
+    double swap_ns; /* what each swap takes beside its copies, */
+    double byte_ns; /* and each byte that is copied, though hidden */
     uint64_t seed;
     unsigned n_threads;
     uint64_t deadline_ns;
     const atomic_bool *is_stopping; /* NULL, or true: it is late */
+    bool cuts;                      /* see np_place_options; the planner finds out whether it is better */
     bool held;                      /* plans have layouts */
     const np_home *homes;           /* see np_place_options */
     neap_error *error;
@@ -45,6 +48,15 @@ void np_judged_exchange(np_judged *a, np_judged *b);
 /* The plan of lowest footprint whose overhead is at most `overhead`; 0 for none at all. *lowest_peak is the lowest peak,
  * places not looked at, of the plans without overhead that were tried. */
 neap_status np_plan_without_overhead(np_planner *planner, double overhead, np_judged *best, uint64_t *lowest_peak);
+
+/* What a plan costs, as a share of an iteration: the time that is simulated, and what swaps take beside. */
+static inline double np_planner_cost(const np_planner *planner, const np_judged *judged)
+{
+    const np_simulation *simulation = &judged->simulation;
+    double bytes = (double)simulation->bytes_out + (double)simulation->bytes_in;
+    double beside_ns = planner->byte_ns * bytes + planner->swap_ns * (double)judged->swaps.n;
+    return simulation->overhead + beside_ns / planner->timeline->period_ns;
+}
 
 /* Past its deadline, or told to stop? */
 bool np_planner_is_late(const np_planner *planner);

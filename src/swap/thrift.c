@@ -15,7 +15,7 @@ typedef struct saving {
     np_judged *best;
     np_judged trial;
     np_swap_array parts; /* of one gap */
-    double most;         /* overhead */
+    double most;         /* cost */
     uint64_t seed;
 } saving;
 
@@ -97,7 +97,7 @@ static neap_status judge(saving *s, bool *kept)
     uint64_t excess = 0;
     neap_status status = np_simulate(planner->simulator, s->limit, s->trial.swaps.items, n, &s->trial.simulation);
     *kept = false;
-    if (status != NEAP_OK || !s->trial.simulation.possible || s->trial.simulation.overhead > s->most) {
+    if (status != NEAP_OK || !s->trial.simulation.possible || np_planner_cost(planner, &s->trial) > s->most) {
         return status;
     }
     options.seed = s->seed++;
@@ -109,6 +109,7 @@ static neap_status judge(saving *s, bool *kept)
     }
     if (status == NEAP_OK && excess == 0) {
         s->trial.limit = s->limit;
+        s->most = fmin(s->most, np_planner_cost(planner, &s->trial) + GAIN);
         np_judged_exchange(s->best, &s->trial);
         *kept = true;
     }
@@ -208,7 +209,7 @@ neap_status np_thrift(np_planner *planner, uint64_t limit, np_judged *best)
                 .limit = limit,
                 .best = best,
                 .seed = planner->seed,
-                .most = best->simulation.overhead + GAIN};
+                .most = np_planner_cost(planner, best) + GAIN};
     uint32_t *n_parts = np_memory_alloc(memory, n_gaps, sizeof *n_parts);
     neap_status status = n_parts ? NEAP_OK : NEAP_NO_MEMORY;
     bool any = true;

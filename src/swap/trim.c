@@ -14,8 +14,8 @@ enum { PLACE_STEPS = 12, MAX_ROUNDS = 64 };
 typedef enum change_kind { CHANGE_LIMIT, CHANGE_LESS, CHANGE_HALF, CHANGE_EARLIER } change_kind;
 
 typedef struct change {
-    double overhead; /* as simulated */
-    uint64_t limit;  /* CHANGE_LIMIT */
+    double cost;    /* np_planner_cost */
+    uint64_t limit; /* CHANGE_LIMIT */
     uint32_t swap;
     uint32_t execs; /* CHANGE_EARLIER */
     change_kind kind;
@@ -76,7 +76,8 @@ static neap_status simulate(trimming *t)
 
 static bool is_cheaper(const trimming *t)
 {
-    return t->trial.simulation.possible && t->trial.simulation.overhead < t->best->simulation.overhead - GAIN;
+    return t->trial.simulation.possible &&
+           np_planner_cost(t->planner, &t->trial) < np_planner_cost(t->planner, t->best) - GAIN;
 }
 
 /* Notes a change that would cost less. */
@@ -88,7 +89,7 @@ static neap_status consider(trimming *t, change c)
     }
     status = simulate(t);
     if (status == NEAP_OK && is_cheaper(t)) {
-        c.overhead = t->trial.simulation.overhead;
+        c.cost = np_planner_cost(t->planner, &t->trial);
         status = np_array_push(t->planner->timeline->memory, &t->changes, c);
     }
     return status;
@@ -122,8 +123,8 @@ static int compare_changes(const void *left, const void *right)
 {
     const change *a = left;
     const change *b = right;
-    if (a->overhead != b->overhead) {
-        return a->overhead < b->overhead ? -1 : 1;
+    if (a->cost != b->cost) {
+        return a->cost < b->cost ? -1 : 1;
     }
     if (a->kind != b->kind) {
         return a->kind < b->kind ? -1 : 1;

@@ -1,4 +1,4 @@
-/* test_climb.c: climbing, trimming and leaving out: what is handed over is what it is said to be, within the limit, and no
+/* test_climb.c: climbing, roaming, trimming and leaving out: what is handed over is what it is said to be, within the limit, and no
  * dearer. */
 #include "swap/climb.h"
 
@@ -8,6 +8,7 @@
 #include "base/rng.h"
 #include "swap/make_timeline.h"
 #include "swap/recorded.h"
+#include "swap/roam.h"
 #include "swap/stall.h"
 #include "swap/thrift.h"
 #include "swap/trim.h"
@@ -129,6 +130,47 @@ static void recordings_get_cheaper(void **state)
     ASSERT_GT(n_cheaper, 0);
 }
 
+/* Roaming, from a plan that fits and from one that does not. */
+static void recordings_are_roamed(void **state)
+{
+    static const np_link link = {.out = 10, .in = 10};
+    uint32_t n_cheaper = 0;
+    (void)state;
+    for (uint32_t i = 0; i < (TEST_SANITIZED ? 1 : 3); i++) {
+        np_judged judged = {0}, too_high = {0};
+        np_roam_options options;
+        np_planner planner;
+        uint64_t limit, aim;
+        double before;
+        recorded r;
+        recorded_open(&r, recorded_name(i));
+        planner = planner_for(&r.timeline, link, 2 << 20);
+        planner.deadline_ns = UINT64_MAX;
+        limit = r.timeline.peak_load / 10 * 7;
+        ASSERT_TRUE(plan(&planner, limit, limit, &too_high));
+        for (aim = limit; !plan(&planner, aim, limit, &judged) || judged.place.footprint > limit; aim -= limit / 20) {
+            ASSERT_GT(aim, limit / 2);
+        }
+        before = judged.simulation.overhead;
+        options = (np_roam_options){.aim = aim, .limit = limit, .deadline_ns = np_clock_ns() + 400000000};
+        ASSERT_OK(np_roam(&planner, &options, &judged));
+        check(&planner, &judged);
+        ASSERT_LE(judged.place.footprint, limit);
+        ASSERT_TRUE(judged.simulation.overhead <= before);
+        n_cheaper += judged.simulation.overhead < before;
+        options.deadline_ns = np_clock_ns() + 400000000;
+        before = too_high.simulation.overhead;
+        ASSERT_OK(np_roam(&planner, &options, &too_high));
+        check(&planner, &too_high);
+        ASSERT_TRUE(too_high.place.footprint <= limit || too_high.simulation.overhead == before);
+        np_judged_free(&judged, r.timeline.memory);
+        np_judged_free(&too_high, r.timeline.memory);
+        np_simulator_free(planner.simulator);
+        recorded_close(&r);
+    }
+    ASSERT_GT(n_cheaper, 0);
+}
+
 /* Not far below the load, where blocks leave in parts for nothing. */
 static void recordings_need_fewer(void **state)
 {
@@ -197,6 +239,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recordings_get_cheaper),
+        cmocka_unit_test(recordings_are_roamed),
         cmocka_unit_test(recordings_need_fewer),
         cmocka_unit_test(small_ones_stay_right),
     };

@@ -426,13 +426,16 @@ static neap_trace *make_sizes(void)
 }
 
 /* How many pieces the block of each size is in. */
-static void count_pieces(made *m, uint64_t page, bool held, uint32_t n_pieces[N_SIZES])
+static void count_pieces(made *m, const np_place_options *how, uint32_t n_pieces[N_SIZES])
 {
-    np_place_options options = {.seconds = 0.002, .seed = 1, .n_threads = 1, .page = page, .held = held};
+    np_place_options options = {.seconds = 0.002, .seed = 1, .n_threads = 1};
     np_simulation simulation;
     np_place_result result;
     np_layout layout = {0};
     neap_error error;
+    options.page = how->page;
+    options.held = how->held;
+    options.cuts = how->cuts;
     ASSERT_OK(np_simulate(m->simulator, UINT64_MAX, m->swaps, m->n, &simulation));
     ASSERT_OK(np_place_swaps(&m->timeline, m->simulator, m->swaps, m->n, &options, &error, &result, &layout));
     ASSERT_EQ(layout.left.n, m->n);
@@ -445,24 +448,25 @@ static void count_pieces(made *m, uint64_t page, bool held, uint32_t n_pieces[N_
     np_layout_free(&layout);
 }
 
-static void check_pieces(made *m, uint64_t page, bool held, const uint32_t expected[N_SIZES])
+static void check_pieces(made *m, np_place_options how, const uint32_t expected[N_SIZES])
 {
     uint32_t n_pieces[N_SIZES];
-    count_pieces(m, page, held, n_pieces);
+    count_pieces(m, &how, n_pieces);
     for (uint32_t k = 0; k < N_SIZES; k++) {
         ASSERT_EQ(n_pieces[k], expected[k]);
     }
 }
 
 /* Where another block leaves, one of a thirty-second of the peak load is in pieces: of two pages each where pages are small,
- * as all such together are cut into 128 and a few. What leaves is in pages here. */
+ * as all such together are cut into 128 and a few. What leaves is in pages here. With `cuts`, less is large. */
 static void large_blocks_are_cut(void **state)
 {
     made m;
     (void)state;
     make_of(&m, make_sizes(), true);
     ASSERT_EQ(m.timeline.peak_load, 256 * PAGE);
-    check_pieces(&m, PAGE, true, (const uint32_t[]){1, 1, 1, 1}); /* nothing leaves */
+    check_pieces(&m, (np_place_options){.page = PAGE, .held = true},
+                 (const uint32_t[]){1, 1, 1, 1}); /* nothing leaves */
     for (uint32_t g = 0; g < m.timeline.gaps.n && m.n == 0; g++) {
         if (m.timeline.gaps.items[g].bytes == sizes[0] && m.timeline.gaps.items[g].from < m.timeline.gaps.items[g].to) {
             m.swaps[m.n++] = (np_swap){.bytes = sizes[0], .gap = g};
@@ -470,10 +474,14 @@ static void large_blocks_are_cut(void **state)
     }
     ASSERT_EQ(m.n, 1);
     ASSERT_OK(np_schedule_swaps(&m.timeline, &link, m.swaps, m.n));
-    check_pieces(&m, PAGE, true, (const uint32_t[]){16, 4, 1, 113});
-    check_pieces(&m, 2 * PAGE, true, (const uint32_t[]){8, 4, 1, 113});
-    check_pieces(&m, 4 * PAGE, true, (const uint32_t[]){4, 1, 1, 57}); /* two pages are not many */
-    check_pieces(&m, PAGE, false, (const uint32_t[]){16, 1, 1, 1});    /* that is not to be run */
+    check_pieces(&m, (np_place_options){.page = PAGE, .held = true}, (const uint32_t[]){16, 4, 1, 113});
+    check_pieces(&m, (np_place_options){.page = 2 * PAGE, .held = true}, (const uint32_t[]){8, 4, 1, 113});
+    check_pieces(&m, (np_place_options){.page = 4 * PAGE, .held = true},
+                 (const uint32_t[]){4, 1, 1, 57});                                       /* two pages are not many */
+    check_pieces(&m, (np_place_options){.page = PAGE}, (const uint32_t[]){16, 1, 1, 1}); /* that is not to be run */
+    check_pieces(&m, (np_place_options){.page = PAGE / 4, .held = true}, (const uint32_t[]){64, 4, 1, 113});
+    check_pieces(&m, (np_place_options){.page = PAGE / 4, .held = true, .cuts = true},
+                 (const uint32_t[]){64, 16, 16, 449}); /* from eight pages on, in more pieces */
     unmake(&m);
 }
 

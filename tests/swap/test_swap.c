@@ -317,53 +317,6 @@ static void bad_arguments(void **state)
     neap_trace_free(trace);
 }
 
-/* ---- the same seed, the same plan ---- */
-
-static void assert_same_plans(const neap_swap_plan *a, const neap_swap_plan *b)
-{
-    size_t n_a, n_b;
-    const neap_swap_entry *x = neap_swap_entries(a, &n_a);
-    const neap_swap_entry *y = neap_swap_entries(b, &n_b);
-    ASSERT_EQ(neap_swap_get_summary(a)->footprint, neap_swap_get_summary(b)->footprint);
-    ASSERT_EQ(neap_swap_get_summary(a)->planned_peak, neap_swap_get_summary(b)->planned_peak);
-    ASSERT_TRUE(neap_swap_get_summary(a)->overhead == neap_swap_get_summary(b)->overhead);
-    ASSERT_EQ(n_a, n_b);
-    for (size_t i = 0; i < n_a; i++) {
-        ASSERT_EQ(x[i].block, y[i].block);
-        ASSERT_EQ(x[i].bytes, y[i].bytes);
-        ASSERT_EQ(x[i].used_before, y[i].used_before);
-        ASSERT_EQ(x[i].back_after, y[i].back_after);
-        ASSERT_EQ(x[i].used_after, y[i].used_after);
-    }
-}
-
-/* Under limits that can be held for nothing and where the first places found fit, and with no time left to leave swaps out:
- * time does not decide. */
-static void the_seed_decides(void **state)
-{
-    size_t n_swaps = 0;
-    (void)state;
-    for (uint32_t n_layers = 5; n_layers <= 7; n_layers++) {
-        neap_trace *trace = make_training(&(training){.seed = 2, .n_layers = n_layers, .n_iterations = 5});
-        neap_swap_options options = small_options(1e-6);
-        neap_swap_plan *a, *b;
-        ASSERT_TRUE(trace);
-        options.seed = n_layers;
-        options.limit_share = 0.9;
-        ASSERT_OK(neap_swap_make(trace, &options, NULL, NULL, &a));
-        ASSERT_OK(neap_swap_make(trace, &options, NULL, NULL, &b));
-        ASSERT_TRUE(neap_swap_get_summary(a)->overhead == 0);
-        check_summary(neap_swap_get_summary(a));
-        check_entries(trace, a);
-        assert_same_plans(a, b);
-        n_swaps += neap_swap_get_summary(a)->n_swaps;
-        neap_swap_free(a);
-        neap_swap_free(b);
-        neap_trace_free(trace);
-    }
-    ASSERT_GT(n_swaps, 15);
-}
-
 /* ---- memory ---- */
 
 typedef struct request {
@@ -415,7 +368,6 @@ int main(void)
         cmocka_unit_test(below_the_floor_names_the_exec),
         cmocka_unit_test(traces_that_cannot_be_planned),
         cmocka_unit_test(bad_arguments),
-        cmocka_unit_test(the_seed_decides),
         cmocka_unit_test(fails_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
