@@ -239,6 +239,8 @@ static neap_status set_up(np_study *s)
                               .link = np_link_from(&lesson->link),
                               .min_block = lesson->min_block,
                               .page = lesson->page_bytes,
+                              .swap_ns = 2 * s->toll.copy_ns,
+                              .byte_ns = s->toll.byte_ns,
                               .least_part = lesson->has_tolls ? s->timeline.peak_load / LEAST_PART : 0,
                               .seed = lesson->seed,
                               .n_threads = lesson->n_threads,
@@ -340,12 +342,13 @@ static neap_status make_program(np_study *s)
     return status == NEAP_OK ? foretell(s, program, &lesson->forecast) : status;
 }
 
-/* Host memory for what leaves, in chunks. What cannot be had now is looked for when the plan is entered. */
-static void prepare_host(np_lesson *lesson)
+/* In chunks. What cannot be had now is looked for when the plan is entered. */
+void np_lesson_prepare_host(np_lesson *lesson)
 {
     uint64_t page = lesson->page_bytes;
     uint64_t needed = 0;
-    for (size_t i = 0; i < lesson->program.lives.n; i++) {
+    bool is_needed = lesson->status == NEAP_OK && lesson->host_device && lesson->program.swaps.n > 0;
+    for (size_t i = 0; is_needed && i < lesson->program.lives.n; i++) {
         const np_program_life *life = &lesson->program.lives.items[i];
         uint64_t lead = np_program_lead(&lesson->program, (uint32_t)i, page);
         needed += life->swapped ? (lead + life->bytes + page - 1) / page * page : 0;
@@ -384,9 +387,6 @@ void np_lesson_learn(np_lesson *lesson)
     }
     if (status == NEAP_OK) {
         status = make_program(&s);
-    }
-    if (status == NEAP_OK && lesson->host_device && lesson->program.swaps.n > 0) {
-        prepare_host(lesson);
     }
     np_judged_free(&s.judged, lesson->memory);
     np_simulator_free(s.planner.simulator);

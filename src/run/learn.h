@@ -95,7 +95,11 @@ double np_lesson_overhead(const np_lesson *lesson);
 /* What is left of a limit for the arena: whole pages. */
 uint64_t np_lesson_arena_limit(const np_lesson *lesson, uint64_t limit);
 
+/* What takes long is done by one thread, or several: it asks nothing of any device. */
 void np_lesson_learn(np_lesson *lesson);
+
+/* Host memory for what leaves by the plan that was learned. The driver is asked for it. */
+void np_lesson_prepare_host(np_lesson *lesson);
 void np_lesson_free(np_lesson *lesson); /* NULL is allowed */
 
 typedef struct np_learner {

@@ -1,10 +1,19 @@
-/* learner.c: the thread that learns lessons, one at a time, beside the program. */
+/* learner.c: the thread that learns lessons, one at a time, beside the program.
+ *
+ * To plan takes seconds of several cores. A program that has few of them would wait for its own plan: planning takes what
+ * the program leaves. Not so the driver, whose locks the program waits for: it is called from the thread itself. */
+#include "base/background.h"
 #include "run/learn.h"
 
 /* Under a limit the first question is what has to leave, and the answer may be nothing. */
 static np_phase first_phase(const np_lesson *lesson)
 {
     return lesson->limit > 0 || lesson->limit_share > 0 ? NP_PHASE_SWAPS : NP_PHASE_PLACES;
+}
+
+static void plan(void *user)
+{
+    np_lesson_learn(user);
 }
 
 static void *work(void *user)
@@ -18,7 +27,8 @@ static void *work(void *user)
             continue;
         }
         (void)pthread_mutex_unlock(&learner->lock);
-        np_lesson_learn(lesson);
+        np_in_background(plan, lesson);
+        np_lesson_prepare_host(lesson);
         (void)pthread_mutex_lock(&learner->lock);
         learner->lesson = NULL;
         learner->learned = lesson;
@@ -60,6 +70,7 @@ neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
 {
     if (learner->learns_at_once) {
         np_lesson_learn(lesson);
+        np_lesson_prepare_host(lesson);
         learner->learned = lesson;
         atomic_store(&learner->is_busy, true);
         atomic_store(&learner->has_news, true);

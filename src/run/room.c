@@ -6,18 +6,18 @@
 
 enum { SPARE_TIMES = 2, SPARE_LEAST = 32 }; /* what is used at most, and pages: so much more is held */
 
+/* Of all streams, even if one fails: whoever cannot go on without it waits at least for the others. */
 neap_status np_drain(neap_device *m)
 {
     np_device *device = m->device;
+    neap_status status = NEAP_OK;
     for (np_stream s = 0; s < NP_N_STREAMS; s++) {
         if (s < device->n_streams || s >= NP_MAX_STREAMS) {
-            neap_status status = device->api->sync(device, s, device->api->mark(device, s));
-            if (status != NEAP_OK) {
-                return status;
-            }
+            neap_status synced = device->api->sync(device, s, device->api->mark(device, s));
+            status = status == NEAP_OK ? synced : status;
         }
     }
-    return NEAP_OK;
+    return status;
 }
 
 /* ---- the list of blocks that can leave ---- */

@@ -2,12 +2,12 @@
 
 #include "run/manager.h"
 
-enum { FIRST_LAPS = 3, MANY_TRIES = 16 };
+enum { FIRST_VISITS = 3, MANY_TRIES = 16 };
 
 void np_visit_begin(neap_device *m)
 {
     m->visit.bytes_max = NP_VISIT_BYTES_MAX;
-    m->visit.wait_laps = FIRST_LAPS;
+    m->visit.wait_visits = FIRST_VISITS;
 }
 
 void np_visit_settle(neap_device *m)

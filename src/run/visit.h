@@ -35,9 +35,9 @@ typedef struct np_visit {
     uint64_t bytes_max;            /* 0: none may */
     np_array(np_visit_part) parts; /* of the work that is about to be given */
     np_slot scratch;
-    np_copy_marks after; /* of the work that is about to be given */
-    uint64_t wait_laps;  /* from the first visitor on, on whatever plan, before those that came twice are planned for */
-    uint64_t since_lap;  /* of all on a plan: when that one came */
+    np_copy_marks after;  /* of the work that is about to be given */
+    uint64_t wait_visits; /* on a plan, before those that came twice are planned for */
+    uint64_t since_lap;   /* of all on a plan: when the first of them came */
     bool is_torn; /* what had to go back could not, try as it might: bytes are wrong, and nothing more is given */
 } np_visit;
 

@@ -3,12 +3,13 @@
  * A chance word is another one in the next iteration; a true use comes again, and so do some old addresses that a program
  * never clears. Where the block was away and had to visit (visit.h), a plan that knows is asked for: with all uses that
  * were seen twice, also of blocks that were there, since the next plan has others away. The first plan with swaps is
- * made with what was seen on the one before it. All at once, and after some laps: a plan costs time to make and to enter,
- * so each time four times as many are waited for. Laps count on whatever plan: a program that changes plans often is no
- * reason to wait for ever. */
+ * made with what was seen on the one before it. All at once, and after some visits: a plan costs time to make and to enter, as
+ * visits do, so each time four times as many are waited for, and a few laps at least, in which most are seen twice. An old
+ * address that every layer names costs as much in five laps as one visit a lap does in a hundred. Laps count on whatever
+ * plan: a program that changes plans often is no reason to wait for ever. */
 #include "run/manager.h"
 
-enum { LAPS_FACTOR = 4, TWICE = 2 };
+enum { VISITS_FACTOR = 4, LEAST_LAPS = 3, TWICE = 2 };
 
 /* There are more and more of those that were seen once, where it was by chance. */
 static void forget_strangers(np_pattern *pattern)
@@ -78,10 +79,10 @@ void np_visit_expect(neap_device *m, np_pattern *pattern)
 
 void np_visit_heed(neap_device *m, np_pattern *pattern)
 {
-    if (pattern->n_come_again == 0 || m->stats.n_iterations - m->visit.since_lap < m->visit.wait_laps ||
-        atomic_load(&m->learner.is_busy)) {
+    if (pattern->n_come_again == 0 || pattern->n_come < m->visit.wait_visits ||
+        m->stats.n_iterations - m->visit.since_lap < LEAST_LAPS || atomic_load(&m->learner.is_busy)) {
         return;
     }
     np_visit_expect(m, pattern);
-    m->visit.wait_laps *= LAPS_FACTOR;
+    m->visit.wait_visits *= VISITS_FACTOR;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "device/device_tools.h"
+#include "device/standin_device.h"
 #include "testing.h"
 
 /* ---- the log ---- */
@@ -66,6 +67,9 @@ void little_open(little_program *p, const little_options *options)
     p->options = options ? *options : none;
     (void)pthread_mutex_init(&p->lock, NULL);
     fill_in(p);
+    if (strncmp(p->options.name, "cuda", 4) == 0) {
+        standin_use(LITTLE_PAGE);
+    }
     p->raw = device_open(p->options.name, p->options.memory);
     if (p->options.is_faulty) {
         p->raw = p->faulty = faulty_wrap(p->raw);

@@ -540,9 +540,9 @@ static void print_tally(const tally *t, uint64_t n)
 static void test_random_programs(void **state)
 {
     uint64_t first = number_from("NEAP_RANDOM_SEED", 1);
-    uint64_t n = number_from("NEAP_RANDOM_N", TEST_RACES       ? test_rounds(20, 100)
+    uint64_t n = number_from("NEAP_RANDOM_N", TEST_RACES       ? test_rounds(14, 100)
                                               : TEST_SANITIZED ? test_rounds(60, 100)
-                                                               : test_rounds(300, 1000));
+                                                               : test_rounds(100, 1000));
     tally t = {0};
     (void)state;
     for (uint64_t seed = first; seed < first + n; seed++) {
@@ -550,7 +550,7 @@ static void test_random_programs(void **state)
         run_one(&settings, &t);
     }
     print_tally(&t, n);
-    if (n >= 250) { /* far below what is usual, far above nothing */
+    if (n >= 100) { /* far below what is usual, far above nothing */
         ASSERT_GE(t.n_planned * 100, n * 35);
         ASSERT_GE(t.n_swapped * 100, n * 8);
         ASSERT_GE(t.n_departed * 100, n * 25);
@@ -567,9 +567,9 @@ static void test_random_programs(void **state)
 /* Calls of the device fail; the program tries again, or goes without. */
 static void test_faults(void **state)
 {
-    uint64_t n = number_from("NEAP_RANDOM_N", TEST_RACES       ? test_rounds(10, 60)
+    uint64_t n = number_from("NEAP_RANDOM_N", TEST_RACES       ? test_rounds(7, 60)
                                               : TEST_SANITIZED ? test_rounds(30, 60)
-                                                               : test_rounds(100, 300));
+                                                               : test_rounds(60, 300));
     uint64_t first = number_from("NEAP_RANDOM_SEED", 1);
     tally t = {0};
     (void)state;
@@ -616,13 +616,13 @@ static void test_host_memory(void **state)
     size_t n_calls;
     (void)state;
     while (!(outcome.has_swapped && outcome.has_departed && outcome.n_home > 0 && outcome.n_late > 0 &&
-             outcome.n_visits > 0 && outcome.n_strays > 0 && outcome.n_memory_calls < 4000)) {
+             outcome.n_visits > 0 && outcome.n_strays > 0 && outcome.n_memory_calls < 20000)) {
         ASSERT_LT(seed, 1000);
         settings = memory_settings(seed++);
         random_program_run(&settings, &outcome);
     }
     n_calls = outcome.n_memory_calls;
-    for (size_t n = 1; n <= n_calls; n += 1 + n / (TEST_SANITIZED ? 8 : test_rounds(50, 200))) {
+    for (size_t n = 1; n <= n_calls; n += 1 + n / (TEST_SANITIZED ? 8 : test_rounds(25, 200))) {
         settings.memory_fails_at = n;
         run_one(&settings, &t);
     }

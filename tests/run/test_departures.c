@@ -39,6 +39,7 @@ static const little_options variants[] = {
     {.device = {.limit_share = 0.6}},
     {.name = "sim:page=4KiB,memory=64MiB,link=4GB/s,streams=2", .device = {.limit_share = 0.5}},
     {.name = "cpu:page=4KiB,memory=64MiB,streams=2", .device = {.limit_share = 0.6}},
+    {.name = "cuda:0,memory=64MiB,streams=2,link=8GB/s", .device = {.limit_share = 0.6}},
 };
 
 static void leave(little_twist twist, neap_departure why)

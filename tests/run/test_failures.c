@@ -67,7 +67,7 @@ static void run_faulty(uint64_t first, uint64_t n)
 
 static uint64_t usual_n(void)
 {
-    return TEST_RACES ? test_rounds(20, 100) : TEST_SANITIZED ? test_rounds(40, 100) : test_rounds(150, 400);
+    return TEST_RACES ? test_rounds(20, 100) : TEST_SANITIZED ? test_rounds(40, 100) : test_rounds(60, 400);
 }
 
 static void test_device(void **state)
@@ -141,7 +141,7 @@ static void test_memory_once(void **state)
     if (!TEST_RACES) {
         fail_each(true, 0, TEST_SANITIZED ? 8 : 1000); /* every one */
     }
-    fail_each(false, 0, TEST_SANITIZED ? 8 : test_rounds(60, 1000));
+    fail_each(false, 0, TEST_SANITIZED ? 8 : test_rounds(40, 1000));
 }
 
 #if !TEST_RACES /* one thread */
@@ -150,7 +150,7 @@ static void test_memory_once(void **state)
 static void test_memory_for_a_while(void **state)
 {
     (void)state;
-    fail_each(true, 3, TEST_SANITIZED ? 8 : test_rounds(60, 1000));
+    fail_each(true, 3, TEST_SANITIZED ? 8 : test_rounds(40, 1000));
 }
 
 #endif

@@ -23,7 +23,7 @@ static neap_trace *small_training(void)
 
 static neap_foresee_options options_for(const neap_link *link)
 {
-    const double seconds = TEST_RACES ? 1 : TEST_SANITIZED ? 0.3 : 0.1; /* enough to find any plan at all */
+    const double seconds = TEST_RACES ? 0.5 : TEST_SANITIZED ? 0.3 : 0.1; /* enough to find any plan at all */
     return (neap_foresee_options){.link = *link, .min_block = 1, .page = PAGE, .seconds = seconds, .n_threads = 1};
 }
 

@@ -7,7 +7,9 @@
 
 enum { PEAK_PAGES = 6 * 2 + 9 * 8 }; /* of the program as it is: weights, and activations with two gradients */
 
-static const char *const names[] = {"sim:page=4KiB,memory=64MiB,link=4GB/s", "cpu:page=4KiB,memory=64MiB,link=8GB/s"};
+enum { N_DEVICES = 3 };
+static const char *const names[N_DEVICES] = {"sim:page=4KiB,memory=64MiB,link=4GB/s",
+                                             "cpu:page=4KiB,memory=64MiB,link=8GB/s", "cuda:0,memory=64MiB,link=8GB/s"};
 
 /* Leaves its plan in several ways, and returns to it. */
 static void wander(little_program *p)
@@ -27,9 +29,9 @@ static void test_bytes(void **state)
 {
     static const uint32_t per_cent[] = {95, 80, 70, 60, 50};
     (void)state;
-    for (int i = 0; i < 10; i++) {
-        uint64_t limit = (uint64_t)PEAK_PAGES * per_cent[i / 2] / 100 * LITTLE_PAGE + 100; /* no whole page */
-        little_options options = {.name = names[i % 2], .device = {.limit = limit}};
+    for (int i = 0; i < 5 * N_DEVICES; i++) {
+        uint64_t limit = (uint64_t)PEAK_PAGES * per_cent[i / N_DEVICES] / 100 * LITTLE_PAGE + 100; /* no whole page */
+        little_options options = {.name = names[i % N_DEVICES], .device = {.limit = limit}};
         little_program p;
         neap_stats stats;
         little_start(&p, &options);
@@ -69,8 +71,8 @@ static void test_per_cent(void **state)
 {
     static const double shares[] = {0.9, 0.7, 0.5};
     (void)state;
-    for (int i = 0; i < 6; i++) {
-        little_options options = {.name = names[i % 2], .device = {.limit_share = shares[i / 2]}};
+    for (int i = 0; i < 3 * N_DEVICES; i++) {
+        little_options options = {.name = names[i % N_DEVICES], .device = {.limit_share = shares[i / N_DEVICES]}};
         little_program p;
         little_open(&p, &options);
         p.after_event = check_held;
@@ -79,7 +81,7 @@ static void test_per_cent(void **state)
         little_laps(&p, 5);
         wander(&p);
         ASSERT_EQ(little_stats(&p).state, NEAP_STATE_RUN);
-        ASSERT_EQ(little_stats(&p).limit, (uint64_t)(shares[i / 2] * PEAK_PAGES) * LITTLE_PAGE);
+        ASSERT_EQ(little_stats(&p).limit, (uint64_t)(shares[i / N_DEVICES] * PEAK_PAGES) * LITTLE_PAGE);
         ASSERT_EQ(little_count(&p, "raised"), 0);
         p.after_event = NULL;
         little_end(&p);
@@ -91,10 +93,10 @@ static void test_per_cent(void **state)
 static void test_above_the_peak(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++) {
-        little_options options = {.name = names[i % 2]};
+    for (int i = 0; i < 2 * N_DEVICES; i++) {
+        little_options options = {.name = names[i % N_DEVICES]};
         little_program p;
-        if (i < 2) {
+        if (i < N_DEVICES) {
             options.device.limit = (uint64_t)PEAK_PAGES * LITTLE_PAGE;
         } else {
             options.device.limit_share = 1;
@@ -115,7 +117,7 @@ static void test_above_the_peak(void **state)
 static void test_raised_for_work(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < N_DEVICES; i++) {
         little_options options = {.name = names[i], .device = {.limit = 12 * LITTLE_PAGE}};
         little_program p;
         neap_stats stats;
@@ -164,7 +166,7 @@ static void test_raised_to_load_min(void **state)
 static void test_small_blocks(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < N_DEVICES; i++) {
         uint64_t limit = (uint64_t)(PEAK_PAGES * 7 / 10 + 64) * LITTLE_PAGE;
         little_options options = {.name = names[i], .device = {.limit = limit}};
         shadow_block blocks[200];

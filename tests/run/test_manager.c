@@ -2,6 +2,8 @@
  *
  * Where the planner's thread takes part, it is held in its allocations until the test lets it go on: nothing here
  * depends on how long planning takes. */
+#include <sys/resource.h>
+
 #include "run/little_program.h"
 #include "testing.h"
 
@@ -16,6 +18,7 @@ typedef struct gate {
     const atomic_int *phase; /* the planner's; NULL: not yet known */
     int closed;              /* np_phase in which it is held; NP_PHASE_NONE: it is not */
     uint32_t n_held;         /* times that it was */
+    int priority;            /* that it had then */
 } gate;
 
 static void *gate_resize(void *user, void *block, size_t old_bytes, size_t new_bytes)
@@ -25,6 +28,7 @@ static void *gate_resize(void *user, void *block, size_t old_bytes, size_t new_b
         (void)pthread_mutex_lock(&g->lock);
         if (g->phase && g->closed != NP_PHASE_NONE && atomic_load(g->phase) == g->closed) {
             g->n_held++;
+            g->priority = getpriority(PRIO_PROCESS, 0);
             (void)pthread_cond_broadcast(&g->changed);
             while (atomic_load(g->phase) == g->closed) {
                 (void)pthread_cond_wait(&g->changed, &g->lock);
@@ -106,6 +110,9 @@ static void test_six_states(void **state)
     ASSERT_EQ(little_stats(&p).state, NEAP_STATE_PLAN_SWAPS);
     gate_close(&g, NP_PHASE_PLACES);
     gate_await(&g, 1);
+#ifdef __linux__ /* the program goes first */
+    ASSERT_TRUE(g.priority > getpriority(PRIO_PROCESS, 0) || g.priority == 19);
+#endif
     little_laps(&p, 20);
     ASSERT_EQ(little_stats(&p).state, NEAP_STATE_PLAN_POOL);
     stats = little_stats(&p);
@@ -166,10 +173,11 @@ static void test_entered_at_a_start(void **state)
  * one that is never used again, one that the iteration before has left to this one. */
 static void test_live_blocks_stay(void **state)
 {
-    static const char *const names[] = {"sim:page=4KiB,memory=64MiB,link=4GB/s", "cpu:page=4KiB,memory=64MiB"};
+    static const char *const names[] = {"sim:page=4KiB,memory=64MiB,link=4GB/s", "cpu:page=4KiB,memory=64MiB",
+                                        "cuda:0,memory=64MiB,link=8GB/s"};
     (void)state;
-    for (int i = 0; i < 4; i++) {
-        little_options options = {.name = names[i % 2], .device = {.limit_share = i < 2 ? 0 : 0.6}};
+    for (int i = 0; i < 6; i++) {
+        little_options options = {.name = names[i % 3], .device = {.limit_share = i < 3 ? 0 : 0.6}};
         little_program p;
         shadow_block small;
         shadow_block unused;

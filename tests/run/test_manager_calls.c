@@ -231,20 +231,22 @@ static void test_bounds(void **state)
 /* With blocks of every kind live, work under way, a plan followed or just left. */
 static void test_close_anywhere(void **state)
 {
-    static const char *const names[] = {"sim:page=4KiB,memory=64MiB,link=4GB/s", "cpu:page=4KiB,memory=64MiB"};
+    static const char *const names[] = {"sim:page=4KiB,memory=64MiB,link=4GB/s", "cpu:page=4KiB,memory=64MiB",
+                                        "cuda:0,memory=64MiB,link=8GB/s"};
     (void)state;
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 30; i++) {
+        int turn = i / 3;
         test_memory memory;
-        little_options options = {.name = names[i % 2], .memory = &memory.hook, .device = {.limit_share = 0.6}};
+        little_options options = {.name = names[i % 3], .memory = &memory.hook, .device = {.limit_share = 0.6}};
         little_program p;
         test_memory_init(&memory);
         little_start(&p, &options);
         little_malloc(&p, 100, &p.kept);
-        little_laps(&p, (uint32_t)(i / 2));
-        if (i % 3 > 0) {
+        little_laps(&p, (uint32_t)turn);
+        if (turn % 3 > 0) {
             little_malloc(&p, 10000, &p.acts[0]);
         }
-        if (i % 3 > 1) {
+        if (turn % 3 > 1) {
             ASSERT_OK(shadow_malloc(&p.streams, p.options.act_bytes, &p.acts[1]));
         }
         little_exec(&p, "last", 0, (shadow_use[]){{&p.weights[0], SHADOW_UPDATE}, {&p.kept, SHADOW_READ}}, 2);
@@ -261,9 +263,10 @@ static void test_close_anywhere(void **state)
 /* Nothing is watched, planned or limited, and everything works. */
 static void test_plain(void **state)
 {
-    static const char *const names[] = {"sim:page=4KiB,memory=64MiB", "cpu:page=4KiB,memory=64MiB"};
+    static const char *const names[] = {"sim:page=4KiB,memory=64MiB", "cpu:page=4KiB,memory=64MiB",
+                                        "cuda:0,memory=64MiB"};
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         little_options options = {
             .name = names[i], .device = {.mode = NEAP_MODE_PLAIN, .limit = 5 * LITTLE_PAGE, .plan_cache = "/nowhere"}};
         little_program p;

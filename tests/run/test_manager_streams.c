@@ -104,12 +104,13 @@ static void test_waits_are_needed(void **state)
 /* With swaps: copies are ordered with the work of all streams, through departures and back. */
 static void test_swaps(void **state)
 {
-    static const char *const names[] = {SIM3, "cpu:page=4KiB,memory=64MiB,streams=3"};
+    static const char *const names[] = {SIM3, "cpu:page=4KiB,memory=64MiB,streams=3",
+                                        "cuda:0,memory=64MiB,streams=3,link=8GB/s"};
     (void)state;
-    for (int i = 0; i < 4; i++) {
-        little_options options = {.name = names[i % 2], .update_stream = 1, .device = {.limit_share = i < 2 ? 0.6 : 0}};
+    for (int i = 0; i < 6; i++) {
+        little_options options = {.name = names[i % 3], .update_stream = 1, .device = {.limit_share = i < 3 ? 0.6 : 0}};
         little_program p;
-        if (i >= 2) {
+        if (i >= 3) {
             options.device.limit = 60 * LITTLE_PAGE;
         }
         little_start(&p, &options);

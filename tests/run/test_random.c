@@ -46,7 +46,7 @@ static uint64_t number_from(const char *name, uint64_t otherwise)
 
 static uint64_t usual_n(void)
 {
-    return TEST_RACES ? test_rounds(80, 300) : TEST_SANITIZED ? test_rounds(300, 1500) : test_rounds(1600, 10000);
+    return TEST_RACES ? test_rounds(80, 300) : TEST_SANITIZED ? test_rounds(300, 1500) : test_rounds(500, 10000);
 }
 
 /* The simulated device has no threads: where races are looked for, programs run on the other one, and half of them have a

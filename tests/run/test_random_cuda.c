@@ -8,7 +8,7 @@ enum { FIRST_SEED = 50001, LEAST_PAGE = 4096 };
 
 static uint32_t n_programs(void)
 {
-    return TEST_SANITIZED ? test_rounds(8, 15) : 120;
+    return TEST_SANITIZED ? test_rounds(8, 15) : test_rounds(75, 120);
 }
 
 static void run_some(bool is_beneath)
@@ -38,11 +38,10 @@ static void run_some(bool is_beneath)
     }
     print_message("%u programs: %u on a plan, %u with swaps; %llu visits\n", n_programs(), n_planned, n_swapped,
                   (unsigned long long)n_visits);
-    if (n_programs() >= 100) { /* far below what is usual */
-        ASSERT_GE(n_planned * 5, n_programs());
-        ASSERT_GE(n_swapped * 40, n_programs());
-        ASSERT_GE(n_visits, is_beneath ? n_programs() / 4 : 0);
-    }
+    /* Far below what is usual, however few they are. */
+    ASSERT_GE(n_planned * 5, n_programs());
+    ASSERT_GE(n_swapped * 20, n_programs());
+    ASSERT_GE(n_visits, is_beneath ? n_programs() / 4 : 0);
 }
 
 static void test_told(void **state)

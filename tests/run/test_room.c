@@ -441,6 +441,35 @@ static void test_less_than_was_said(void **state)
     close_scene(&s);
 }
 
+/* ---- waiting for all that is under way ---- */
+
+static uint32_t n_synced;
+
+static uint64_t some_mark(const np_device *device, np_stream stream)
+{
+    (void)device;
+    return stream + 1;
+}
+
+static neap_status sync_but_the_first(np_device *device, np_stream stream, uint64_t mark)
+{
+    (void)device;
+    ASSERT_EQ(mark, stream + 1);
+    n_synced++;
+    return stream == 0 ? NEAP_DEVICE_FAILED : NEAP_OK;
+}
+
+/* One stream fails: the others, those that copy among them, are waited for all the same. */
+static void test_drain_waits_for_all(void **state)
+{
+    static const np_device_interface api = {.mark = some_mark, .sync = sync_but_the_first};
+    np_device device = {.api = &api, .n_streams = 3};
+    neap_device m = {.device = &device};
+    (void)state;
+    ASSERT_STATUS(NEAP_DEVICE_FAILED, np_drain(&m));
+    ASSERT_EQ(n_synced, 3 + NP_N_STREAMS - NP_MAX_STREAMS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -449,7 +478,7 @@ int main(void)
         cmocka_unit_test(test_slab_within_limit),   cmocka_unit_test(test_spares_are_bounded),
         cmocka_unit_test(test_oldest_spares_go),    cmocka_unit_test(test_spares_serve_a_loop),
         cmocka_unit_test(test_trim_by_hand),        cmocka_unit_test(test_late_pages_are_not_kept),
-        cmocka_unit_test(test_less_than_was_said),
+        cmocka_unit_test(test_less_than_was_said),  cmocka_unit_test(test_drain_waits_for_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_visitors.c: blocks that visit (visit.h) again and again are planned for, after some laps, and only they. */
+/* test_visitors.c: blocks that visit (visit.h) again and again are planned for, after some of it, and only they. */
 #include "run/visit_watch.h"
 #include "testing.h"
 
@@ -67,6 +67,25 @@ static void test_come_again(void **state)
     little_end(&p);
 }
 
+/* Many a lap cost more: fewer laps are waited for, but never fewer than the first time. */
+static void test_many_a_lap(void **state)
+{
+    static little_program p;
+    uint32_t n_laps = 0;
+    (void)state;
+    visit_start(&p, &(little_options){0});
+    wait_for_plan(&p, FIRST_WAIT);
+    while (little_count(&p, MADE_ANEW) == 1) {
+        visit_seeker s = {.kind = SHADOW_READ, .n_wanted = 4};
+        ASSERT_TRUE(visit_seek(&p, &s, 1));
+        ASSERT_LT(++n_laps, SECOND_WAIT);
+    }
+    ASSERT_EQ(n_laps, FIRST_WAIT + 1); /* it is noticed in the one after */
+    ASSERT_EQ(p.device->stats.n_departures, 0);
+    little_laps(&p, 2);
+    little_end(&p);
+}
+
 static np_doubt seen[64];
 static uint32_t n_seen;
 
@@ -130,7 +149,7 @@ static void test_entered_anew(void **state)
         little_laps(&p, 1);
         ASSERT_LT(++n, 6);
     }
-    ASSERT_EQ(n, 2); /* two visits, three whole laps */
+    ASSERT_EQ(n, FIRST_WAIT); /* visits */
     little_end(&p);
 }
 
@@ -217,6 +236,7 @@ static void test_there(void **state)
     ASSERT_EQ(pattern->visitors.n, 3);
     ASSERT_EQ(pattern->n_come_again, 0);
     ASSERT_FALSE(pattern->has_doubts);
+    np_visit_note(p.device, noted.life, noted.exec, true);
     np_visit_note(p.device, noted.life, noted.exec, true);
     np_visit_heed(p.device, pattern);
     ASSERT_TRUE(pattern->has_doubts);
@@ -324,10 +344,12 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_come_again),      cmocka_unit_test(test_strangers), cmocka_unit_test(test_entered_anew),
-        cmocka_unit_test(test_planner_is_busy), cmocka_unit_test(test_many),      cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_first_plan),      cmocka_unit_test(test_there),     cmocka_unit_test(test_there_and_came),
-        cmocka_unit_test(test_there_many),
+        cmocka_unit_test(test_come_again),     cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_entered_anew),   cmocka_unit_test(test_planner_is_busy),
+        cmocka_unit_test(test_many),           cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_first_plan),     cmocka_unit_test(test_there),
+        cmocka_unit_test(test_there_and_came), cmocka_unit_test(test_there_many),
+        cmocka_unit_test(test_many_a_lap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
