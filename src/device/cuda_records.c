@@ -236,6 +236,14 @@ void np_cuda_records_retire(np_cuda *cuda, np_cuda_lane *lane, const np_cuda_rec
     }
 }
 
+void np_cuda_records_retire_all(np_cuda *cuda, np_cuda_lane *lane)
+{
+    if (lane->n_records > 0) {
+        np_cuda_records_retire(cuda, lane, record_at(lane, lane->n_records - 1));
+    }
+    lane->done = lane->mark;
+}
+
 /* ---- opening and closing ---- */
 
 neap_status np_cuda_records_open(np_cuda *cuda)

@@ -135,6 +135,8 @@ neap_status np_cuda_records_find(np_cuda *cuda, np_cuda_lane *lane, uint64_t mar
 
 /* The record, one of the lane's, is known to be done. */
 void np_cuda_records_retire(np_cuda *cuda, np_cuda_lane *lane, const np_cuda_record *record);
+/* All that was given to the lane is known to be done. */
+void np_cuda_records_retire_all(np_cuda *cuda, np_cuda_lane *lane);
 
 neap_status np_cuda_records_open(np_cuda *cuda); /* the clock; the lanes' streams exist */
 void np_cuda_records_close(np_cuda *cuda);       /* no work is under way */

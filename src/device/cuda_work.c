@@ -155,6 +155,19 @@ uint64_t np_cuda_end(np_device *device, np_stream stream)
     return lane->mark;
 }
 
+/* Where there is no event to be had for its end, all of the stream is waited for. */
+static neap_status sync_stream(np_cuda *cuda, np_cuda_lane *lane)
+{
+    neap_status status = NEAP_DEVICE_FAILED;
+    if (lane->stream) {
+        status = np_cuda_judge(cuda, cuda->driver.stream_sync(lane->stream), "cuStreamSynchronize", NEAP_DEVICE_FAILED);
+    }
+    if (status == NEAP_OK) {
+        np_cuda_records_retire_all(cuda, lane);
+    }
+    return status;
+}
+
 /* Another stream takes the lane's place: its work comes after all that was given to the lane before, and after all that the
  * lane was told to wait for. The old one may be about to go (NULL comes then): its end is recorded while it is there. An
  * event at the end stands for waits, too; it counts as a piece of work that does nothing. */
@@ -165,7 +178,7 @@ static neap_status end_stream(np_cuda *cuda, np_cuda_lane *lane)
     lane->mark++;
     status = np_cuda_records_find(cuda, lane, lane->mark, &record);
     lane->mark -= status != NEAP_OK;
-    return status;
+    return status == NEAP_OK ? NEAP_OK : sync_stream(cuda, lane);
 }
 
 static neap_status follow_on(np_cuda *cuda, np_cuda_lane *lane, np_cu_stream stream)
@@ -326,19 +339,20 @@ bool np_cuda_is_done(const np_device *device, np_stream stream, uint64_t mark)
     return mark <= lane->done;
 }
 
+/* Who waits is about to unmap, or to give bytes to others: that there is no memory for an event is no reason not to. */
 static neap_status sync_lane(np_cuda *cuda, np_cuda_lane *lane, uint64_t mark)
 {
     const np_cuda_record *record;
-    neap_status status = NEAP_OK;
-    if (mark > lane->done) {
-        status = np_cuda_records_find(cuda, lane, mark, &record);
-        if (status == NEAP_OK) {
-            status =
-                np_cuda_judge(cuda, cuda->driver.event_sync(record->event), "cuEventSynchronize", NEAP_DEVICE_FULL);
-        }
-        if (status == NEAP_OK) {
-            np_cuda_records_retire(cuda, lane, record);
-        }
+    neap_status status;
+    if (mark <= lane->done) {
+        return NEAP_OK;
+    }
+    if (np_cuda_records_find(cuda, lane, mark, &record) != NEAP_OK) {
+        return sync_stream(cuda, lane);
+    }
+    status = np_cuda_judge(cuda, cuda->driver.event_sync(record->event), "cuEventSynchronize", NEAP_DEVICE_FULL);
+    if (status == NEAP_OK) {
+        np_cuda_records_retire(cuda, lane, record);
     }
     return status;
 }

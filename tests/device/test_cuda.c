@@ -528,6 +528,29 @@ static void test_host_memory_is_registered(void **state)
     check_nothing_left();
 }
 
+/* Large blocks begin at large pages of the host, and end where they end. */
+static void test_large_host_memory(void **state)
+{
+    enum { LARGE = 2 << 20, N = 4 };
+    static const uint64_t sizes[N] = {LARGE, LARGE + 1, 2 * LARGE - 4096, 3 * LARGE};
+    np_device *device = device_open("cuda:0,memory=2MiB", NULL);
+    char *hosts[N];
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        ASSERT_OK(device->api->host_alloc(device, sizes[i], &hosts[i]));
+        ASSERT_EQ((uintptr_t)hosts[i] % LARGE, 0);
+        memset(hosts[i], i, sizes[i]);
+    }
+    for (int i = 0; i < N; i++) {
+        ASSERT_EQ(hosts[i][0], i);
+        ASSERT_EQ(hosts[i][sizes[i] - 1], i);
+        device->api->host_free(device, hosts[i], sizes[i]);
+    }
+    ASSERT_STATUS(NEAP_NO_MEMORY, device->api->host_alloc(device, UINT64_MAX - LARGE, &hosts[0]));
+    device_close(device);
+    check_nothing_left();
+}
+
 /* Streams of the program copy too, either way, and from any memory of the host. */
 static void test_copies_on_other_streams(void **state)
 {
@@ -688,6 +711,7 @@ int main(void)
         cmocka_unit_test(test_any_thread),
         cmocka_unit_test(test_captures_are_left_alone),
         cmocka_unit_test(test_host_memory_is_registered),
+        cmocka_unit_test(test_large_host_memory),
         cmocka_unit_test(test_copies_on_other_streams),
         cmocka_unit_test(test_mappings_at_random),
         cmocka_unit_test(test_old_addresses),

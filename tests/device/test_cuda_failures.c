@@ -1,7 +1,9 @@
 /* test_cuda_failures.c: every call of the driver fails once, in turn. What device.h says must hold then: a call that
  * fails has changed nothing and can be made again; nothing is lost, but what the driver refused to take back. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "device/cuda_state.h"
 #include "device/device_tools.h"
@@ -279,6 +281,42 @@ static void test_the_link(void **state)
     device->api->free(device);
 }
 
+static void store_late(void *arg)
+{
+    struct timespec some = {.tv_nsec = 20000000};
+    (void)nanosleep(&some, NULL);
+    atomic_store(*(atomic_int **)arg, 1);
+}
+
+/* Whoever waits is about to unmap what the work uses: that there is no event to be had is no reason not to wait. */
+static void test_waits_without_events(void **state)
+{
+    static const char *const symbols[] = {"cuEventCreate", "cuEventRecord"};
+    const standin_control *control = standin_get();
+    (void)state;
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        np_device *device = device_open(name, NULL);
+        atomic_int stored = 0;
+        atomic_int *at = &stored;
+        np_task task = {.run = store_late, .arg = &at, .arg_bytes = sizeof at};
+        uint64_t mark = 0;
+        ASSERT_OK(device->api->launch(device, 0, &task, &mark));
+        control->fail_call(symbols[i], 1, NP_CU_OUT_OF_MEMORY, true);
+        ASSERT_OK(device->api->sync(device, 0, mark));
+        ASSERT_EQ(control->n_failed(), 1);
+        ASSERT_EQ(atomic_load(&stored), 1);
+        ASSERT_TRUE(device->api->is_done(device, 0, mark));
+        control->fail_call("cuStreamSynchronize", 1, NP_CU_INVALID_VALUE, false);
+        ASSERT_OK(device->api->launch(device, 0, &task, &mark));
+        ASSERT_OK(device->api->sync(device, 0, mark)); /* there are events again */
+        ASSERT_EQ(control->n_failed(), 0);
+        control->fail_call(NULL, 0, 0, false);
+        ASSERT_TRUE(np_cuda_is_valid(standin_inner(device)));
+        device->api->free(device);
+        check_nothing_left(symbols[i], 1);
+    }
+}
+
 /* After a fault of the device every call fails. It says so, and goes without a halt. */
 static void test_a_dead_device(void **state)
 {
@@ -323,9 +361,12 @@ static void test_each_return_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_call_fails),   cmocka_unit_test(test_each_call_is_out_of_memory),
-        cmocka_unit_test(test_the_link),          cmocka_unit_test(test_a_dead_device),
-        cmocka_unit_test(test_each_return_fails),
+        cmocka_unit_test(test_each_call_fails),
+        cmocka_unit_test(test_each_call_is_out_of_memory),
+        cmocka_unit_test(test_the_link),
+        cmocka_unit_test(test_a_dead_device),
+        cmocka_unit_test(test_waits_without_events),
+        cmocka_unit_test(test_each_return_fails), /* what is not taken back stays: the last one */
     };
     standin_use(65536);
     (void)setenv("STANDIN_DELAY_US", "0", 1);
