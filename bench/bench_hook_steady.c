@@ -122,6 +122,8 @@ static np_hook_device *open_all(void)
     np_hook_index_init(&device->index, &np_memory_default);
     np_hook_kernels_init(&device->kernels, &np_memory_default);
     np_hook_recall_init(&device->recall, &np_memory_default);
+    np_caching_init(&device->caching, false, &np_memory_default);
+    device->has_baseline = true;
     np_the_hook.driver.kernel_parameter = parameter;
     np_the_hook.settings.mode = NP_HOOK_RUN;
     np_the_hook.devices[0] = device;
@@ -223,7 +225,7 @@ static void give(meter *m, unsigned kernel, void *a, void *b, void *c, void *d)
     np_hook_is_inside = false;
     np_hook_is_inside = true;
     data.site = NP_CUPTI_EXIT;
-    np_hook_see_after(m->device, m->call, &data);
+    np_hook_see_after(m->device, m->call, false, &data);
     (void)pthread_mutex_unlock(&m->device->manager->lock);
     np_hook_is_inside = false;
     end(m, LAUNCH, begin_ns);

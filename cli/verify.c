@@ -27,6 +27,7 @@ typedef enum verdict {
     VERDICT_PROGRAM_FAILS,
     VERDICT_NOTHING_SEEN,
     VERDICT_NOT_POISON, /* it differs though nothing was taken away */
+    VERDICT_STUCK,      /* blocks could not be moved */
     VERDICT_NONE,       /* a run could not be: said already */
 } verdict;
 
@@ -93,6 +94,9 @@ static verdict find_verdict(verify_request *request, verify_answer *answer)
     term_progress("run with all taken away that is not seen to be used");
     if (!verify_run_poisoned(request, everything, everything, &answer->poisoned)) {
         return VERDICT_NONE;
+    }
+    if (answer->poisoned.failure[0]) {
+        return VERDICT_STUCK;
     }
     if (!verify_compare(&answer->plain, &answer->poisoned, &answer->difference)) {
         return find_cause(request, answer);
@@ -175,6 +179,9 @@ static void print_answer(const verify_request *request, const verify_answer *ans
         print_difference(&answer->difference, "plain", "under neap");
         verify_print_tail(&answer->bare, stdout);
         break;
+    case VERDICT_STUCK:
+        (void)printf("cannot tell: %s\n", answer->poisoned.failure);
+        break;
     case VERDICT_NONE:
         break;
     }
@@ -189,6 +196,7 @@ static const char *const verdict_names[] = {
     [VERDICT_PROGRAM_FAILS] = "the program fails",
     [VERDICT_NOTHING_SEEN] = "nothing seen",
     [VERDICT_NOT_POISON] = "differs without cause",
+    [VERDICT_STUCK] = "blocks cannot be taken away",
 };
 
 static void put_difference(json *out, const verify_difference *d)
@@ -250,7 +258,7 @@ static int answer_request(verify_request *request, bool as_json)
     static const int codes[] = {
         [VERDICT_VERIFIED] = EXIT_GOOD,     [VERDICT_DIFFERS] = EXIT_NO,       [VERDICT_NOT_DETERMINISTIC] = EXIT_BAD,
         [VERDICT_PROGRAM_FAILS] = EXIT_BAD, [VERDICT_NOTHING_SEEN] = EXIT_BAD, [VERDICT_NOT_POISON] = EXIT_NO,
-        [VERDICT_NONE] = EXIT_BAD};
+        [VERDICT_STUCK] = EXIT_BAD,         [VERDICT_NONE] = EXIT_BAD};
     verify_answer answer = {0};
     uint64_t identity = run_identity(request->library, request->program);
     answer.verdict = find_verdict(request, &answer);

@@ -32,6 +32,7 @@ typedef struct verify_output {
     uint64_t n_blocks;
     char kernel[512]; /* of a single launch; "" where there was none */
     uint64_t block_bytes;
+    char failure[200]; /* why the library could not go on; "" where it could */
 } verify_output;
 
 /* ---- verify_run.c ---- */

@@ -90,6 +90,7 @@ static bool wait_for(pid_t child, int *status)
 /* ---- what the library told ---- */
 
 static const char told[] = "neap-verify: ";
+static const char failed[] = "failed: ";
 
 /* `word` and the number behind it at *text, which is moved behind both. */
 static bool take(const char **text, const char *word, uint64_t *number)
@@ -120,7 +121,9 @@ static void read_told(char *line, verify_output *output)
     uint64_t n_blocks;
     uint64_t ignored;
     line[strcspn(line, "\n")] = '\0';
-    if (take(&at, "launches ", &n_launches)) {
+    if (strncmp(line, failed, sizeof failed - 1) == 0) {
+        (void)snprintf(output->failure, sizeof output->failure, "%s", line + sizeof failed - 1);
+    } else if (take(&at, "launches ", &n_launches)) {
         if (take(&at, " blocks ", &n_blocks)) {
             output->has_told = true; /* of several processes, the one that did most */
             output->n_launches = n_launches > output->n_launches ? n_launches : output->n_launches;

@@ -22,6 +22,12 @@ static bool differs(search *s, verify_range launches, verify_range blocks, verif
         s->has_failed = true;
         return false;
     }
+    if (output->failure[0]) {
+        (void)fprintf(stderr, "neap: cannot go on with the search: %s\n", output->failure);
+        verify_close(output);
+        s->has_failed = true;
+        return false;
+    }
     return !verify_compare(s->plain, output, &difference);
 }
 

@@ -40,6 +40,7 @@ class DeviceStats(TypedDict, total=False):
     side_bytes: int  # held for small blocks, which take no part in the plan
     side_live: int
     held_fixed: int  # of blocks that never leave the device
+    peak_fixed: int  # the most of them at once
 
     bytes_out: int  # copied to the host so far
     bytes_in: int

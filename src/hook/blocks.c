@@ -7,30 +7,6 @@
 
 enum { NO_ERROR = 0, ERROR_MEMORY = 2 }; /* cudaSuccess, cudaErrorMemoryAllocation */
 
-/* What PyTorch's own allocator would hold. Without host memory for the model it is simply not known. */
-static void baseline_take(np_hook_device *device, uint64_t bytes, np_hook_entry *entry)
-{
-    np_caching_block block;
-    uint64_t held = 0;
-    if (device->manager->state == NEAP_STATE_RUN) {
-        return; /* it repeats itself: what it would hold is known */
-    }
-    if (device->has_baseline && np_caching_take(&device->caching, bytes, &block) == NEAP_OK &&
-        np_caching_held(&device->caching, &held) == NEAP_OK) {
-        *entry = (np_hook_entry){entry->begin, entry->end, entry->block, block.block, block.is_small, true};
-        device->caching_bytes = held > device->caching_bytes ? held : device->caching_bytes;
-    } else {
-        device->has_baseline = false;
-    }
-}
-
-static void baseline_give(np_hook_device *device, const np_hook_entry *entry)
-{
-    if (entry->has_baseline) {
-        np_caching_give(&device->caching, (np_caching_block){entry->baseline, entry->is_baseline_small});
-    }
-}
-
 static uint64_t free_bytes_of(np_hook_device *device)
 {
     const np_cuda_driver *driver = &np_the_hook.driver;
@@ -97,7 +73,7 @@ static neap_status take_block(np_hook_device *device, uint64_t bytes, void **add
         m->is_deferring = false;
     }
     if (status == NEAP_OK && device->n_captures > 0) {
-        status = np_beneath_fix(m, entry.block, false); /* a graph may be about to name it */
+        status = np_hook_fix(device, entry.block, NP_HOOK_OF_GRAPH); /* one may be about to name it */
         if (status != NEAP_OK) {
             (void)np_free_locked(m, entry.block);
         }
@@ -108,15 +84,15 @@ static neap_status take_block(np_hook_device *device, uint64_t bytes, void **add
     entry.begin = entry.block->address;
     entry.end = entry.begin + bytes;
     if (!is_asking) {
-        baseline_take(device, bytes, &entry);
+        np_hook_baseline_take(device, bytes, &entry);
     }
     if (!entry.block->pattern) {
         np_hook_recall_forget(&device->recall);
     }
     status = np_hook_index_add(&device->index, &entry);
     if (status != NEAP_OK) {
-        baseline_give(device, &entry);
-        (void)np_free_locked(m, entry.block);
+        np_hook_baseline_give(device, &entry);
+        (void)np_hook_free_block(device, entry.block);
         return status;
     }
     *address = entry.block->address;
@@ -134,7 +110,8 @@ static neap_status side_stream(np_hook_device *device, void *stream, np_stream *
         *lane = NP_SIDE_CAPTURED;
         return NEAP_OK;
     }
-    return np_hook_lane(device, stream ? stream : NP_HOOK_LEGACY, lane);
+    /* Work on threads' own streams is waited for before any other of the kind, and the legacy one waits for it. */
+    return np_hook_lane(device, stream && stream != NP_HOOK_OWN ? stream : NP_HOOK_LEGACY, lane);
 }
 
 static neap_status take(np_hook_device *device, uint64_t bytes, void *stream, void **address)
@@ -152,6 +129,7 @@ static neap_status take(np_hook_device *device, uint64_t bytes, void *stream, vo
     }
     if (status == NEAP_OK) {
         *address = at;
+        np_hook_baseline_take_small(device, bytes, at);
         if (device->index.gap_begin != m->side.view.address) {
             np_hook_index_exclude(&device->index, m->side.view.address, m->side.view.n_pages * m->device->page_bytes);
         }
@@ -167,6 +145,13 @@ static void note_high(np_hook_device *device)
     device->used_high = used > device->used_high ? used : device->used_high;
 }
 
+static void note_stream(const void *stream)
+{
+    if (stream == NP_HOOK_OWN && !np_the_hook.has_thread_streams) {
+        np_the_hook.has_thread_streams = true;
+    }
+}
+
 int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
 {
     np_hook_device *device;
@@ -175,14 +160,11 @@ int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
     bool was_inside = np_hook_is_inside;
     np_hook_is_inside = true;
     np_hook_is_copier = false;
-    if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
-        int result = (np_hook_subscribe(), np_hook_verify_malloc(bytes, address));
-        np_hook_is_inside = was_inside;
-        return result;
-    }
+    note_stream(stream);
     device = np_hook_device_get(ordinal);
-    if (!device) {
-        int result = np_hook_pool_malloc(bytes, stream, address);
+    if (!device || device->keeper) {
+        int result = device ? device->keeper->malloc(device, bytes, address)
+                            : np_hook_pool_malloc(ordinal, bytes, stream, address);
         np_hook_is_inside = was_inside;
         return result;
     }
@@ -224,6 +206,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     device->n_frees++;
     if (np_side_has(device->manager, address)) {
         np_hook_rest_before(device, stream);
+        np_hook_baseline_give_small(device, address);
         if (!np_hook_capture_free_small(device, address) && side_stream(device, stream, &lane) == NEAP_OK) {
             (void)np_side_free(device->manager, address, lane);
         }
@@ -233,7 +216,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
         return false;
     }
     np_hook_rest_before(device, stream);
-    baseline_give(device, &entry);
+    np_hook_baseline_give(device, &entry);
     if (!entry.block->pattern || device->manager->state != NEAP_STATE_RUN) {
         np_hook_recall_forget(&device->recall);
     }
@@ -241,7 +224,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
      * from here on is the runtime's, which needs the room. */
     is_done = np_the_hook.aside && has_synced(device);
     if ((!np_the_hook.aside || is_done) && !np_hook_capture_free(device, entry.block)) {
-        (void)np_free_locked(device->manager, entry.block);
+        (void)np_hook_free_block(device, entry.block);
     }
     if (is_done) {
         np_spares_dissolve(device->manager);
@@ -255,12 +238,12 @@ bool np_hook_free(void *address, void *stream)
     bool is_found = false;
     bool is_resting = false;
     np_hook_is_inside = true;
-    if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
-        is_found = np_hook_verify_free(address);
-    }
+    note_stream(stream);
     for (int i = 0; i < NP_HOOK_MAX_DEVICES && !is_found; i++) {
         np_hook_device *device = np_the_hook.devices[i];
-        if (device) {
+        if (device && device->keeper) {
+            is_found = device->keeper->free(device, address);
+        } else if (device) {
             (void)pthread_mutex_lock(&device->manager->lock);
             is_found = free_on(device, address, stream);
             np_hook_rest_after(device);
@@ -275,11 +258,25 @@ bool np_hook_free(void *address, void *stream)
     return is_found;
 }
 
+void np_hook_give_back(np_hook_device *device)
+{
+    bool was_inside = np_hook_is_inside;
+    np_hook_is_inside = true;
+    (void)pthread_mutex_lock(&device->manager->lock);
+    if (!device->keeper && device->manager->spares.n > 0 && device->n_captures == 0 &&
+        np_drain(device->manager) == NEAP_OK) {
+        np_spares_dissolve(device->manager);
+    }
+    (void)pthread_mutex_unlock(&device->manager->lock);
+    np_hook_is_inside = was_inside;
+}
+
 /* ---- what the program is told of its pool ---- */
 
 uint64_t np_hook_reserved(const np_hook_device *device)
 {
-    return device->manager->pages.n_held * device->manager->device->page_bytes;
+    const neap_device *m = device->manager;
+    return device->keeper ? m->stats.live : m->pages.n_held * m->device->page_bytes;
 }
 
 uint64_t np_hook_used(np_hook_device *device)

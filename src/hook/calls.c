@@ -72,8 +72,15 @@ static const np_hook_call calls[] = {
     {"cuMemRetainAllocationHandle", NULL,          NP_CALL_EXPORT,        8,   NO, NO, NO},
     {"cuMemGetHandleForAddressRange", NULL,        NP_CALL_EXPORT,        8,   NO, NO, NO},
     {"cuMulticastBindAddr",         NULL,          NP_CALL_EXPORT,        16,  NO, NO, NO},
+    /* textures: kernels name them by a handle. `to` is where the description stands, of so many `bytes`; or the address */
+    {"cuTexObjectCreate",           NULL,          NP_CALL_HOLD,          8,   NO, 144, NO},
+    {"cuSurfObjectCreate",          NULL,          NP_CALL_HOLD,          8,   NO, 144, NO},
+    {"cuTexRefSetAddress_v2",       NULL,          NP_CALL_HOLD,          16,  NO, NO, NO},
+    {"cuTexRefSetAddress2D_v2",     NULL,          NP_CALL_HOLD,          16,  NO, NO, NO},
+    {"cuTexRefSetAddress2D_v3",     NULL,          NP_CALL_HOLD,          16,  NO, NO, NO},
     {"cuGraphClone",                NULL,          NP_CALL_INSTANTIATE,   0,   8,  NO, NO},
     {"cuCtxEnablePeerAccess",       NULL,          NP_CALL_PEER,          NO,  NO, NO, NO},
+    {"cuMemPoolSetAccess",          NULL,          NP_CALL_PEER,          NO,  NO, NO, NO},
 };
 /* clang-format on */
 

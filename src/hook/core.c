@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "device/cuda.h"
 #include "device/kinds.h"
 #include "hook/report.h"
@@ -145,7 +146,7 @@ static void at_exit(void)
     np_hook_is_inside = true;
     np_hook_watch_end();
     for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
-        if (np_the_hook.devices[i] && np_the_hook.settings.record) {
+        if (np_the_hook.devices[i] && !np_the_hook.devices[i]->keeper && np_the_hook.settings.record) {
             keep_trace(np_the_hook.devices[i]);
             break; /* one file, one device */
         }
@@ -156,7 +157,7 @@ static void at_exit(void)
         np_hook_report_write(&np_the_hook.settings);
     }
     for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
-        if (np_the_hook.devices[i]) {
+        if (np_the_hook.devices[i] && !np_the_hook.devices[i]->keeper) {
             (void)pthread_mutex_lock(&np_the_hook.devices[i]->manager->lock);
             np_plans_save(np_the_hook.devices[i]->manager);
             (void)pthread_mutex_unlock(&np_the_hook.devices[i]->manager->lock);
@@ -190,6 +191,12 @@ static neap_status open_manager(np_hook_device *device, neap_error *error)
     neap_device_options options = options_of(settings, device);
     np_device *opened;
     neap_status status = np_the_hook.driver.library ? NEAP_OK : np_cuda_driver_load(&np_the_hook.driver, error);
+    if (status == NEAP_OK && (!np_the_hook.driver.kernel_parameter || !np_the_hook.driver.function_parameter)) {
+        status =
+            np_fail(error, NEAP_DEVICE_FAILED,
+                    "the driver is too old (before CUDA 12.4): it does not tell how a kernel's parameters lie, and "
+                    "what kernels use cannot be seen");
+    }
     if (status == NEAP_OK) {
         status = np_cuda_open(&wanted, &np_memory_default, error, &opened);
     }
@@ -208,6 +215,7 @@ static np_hook_device *open_device(int ordinal, const char **why)
 {
     static char text[sizeof(neap_error)]; /* one device fails to open, and no other is tried */
     neap_error error = {""};
+    neap_status status;
     np_hook_device *device = np_memory_alloc_zero(&np_memory_default, 1, sizeof *device);
     if (!device) {
         *why = "there is no host memory";
@@ -216,7 +224,9 @@ static np_hook_device *open_device(int ordinal, const char **why)
     device->ordinal = ordinal;
     device->begin_ns = np_clock_ns();
     device->facts.pool_iteration = UINT64_MAX;
-    if (open_manager(device, &error) != NEAP_OK) {
+    status = np_the_hook.settings.mode == NP_HOOK_VERIFY ? np_hook_verify_open(device, &error)
+                                                         : open_manager(device, &error);
+    if (status != NEAP_OK) {
         (void)snprintf(text, sizeof text, "%s", error.text[0] ? error.text : "the device could not be opened");
         *why = text;
         np_memory_free(&np_memory_default, device, 1, sizeof *device);
@@ -229,20 +239,6 @@ static np_hook_device *open_device(int ordinal, const char **why)
     np_caching_init(&device->caching, false, &np_memory_default);
     device->has_baseline = true;
     return device;
-}
-
-/* Work is looked at, or not, on all devices alike. */
-static void wake_others(void)
-{
-    for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
-        np_hook_device *other = np_the_hook.devices[i];
-        if (other) {
-            (void)pthread_mutex_lock(&other->manager->lock);
-            np_the_hook.has_many_devices = true;
-            np_hook_rest_end(other, "another device");
-            (void)pthread_mutex_unlock(&other->manager->lock);
-        }
-    }
 }
 
 bool np_hook_is_pytorch(void)
@@ -286,14 +282,17 @@ np_hook_device *np_hook_device_get(int ordinal)
     if (!np_the_hook.devices[ordinal] && !np_the_hook.aside) {
         np_hook_subscribe();
     }
-    if (!np_the_hook.devices[ordinal] && !np_the_hook.aside) {
-        wake_others();
+    if (!np_the_hook.devices[ordinal] && !np_the_hook.aside && np_hook_n_devices() > 0) {
+        why = np_hook_elsewhere;
+    } else if (!np_the_hook.devices[ordinal] && !np_the_hook.aside) {
         np_the_hook.devices[ordinal] = open_device(ordinal, &why);
     }
     if (!has_begun) {
         has_begun = true;
         (void)atexit(at_exit);
-        np_hook_watch_begin(&np_the_hook.settings);
+        if (np_the_hook.settings.mode != NP_HOOK_VERIFY) { /* where there is nothing to watch */
+            np_hook_watch_begin(&np_the_hook.settings);
+        }
     }
     device = np_the_hook.devices[ordinal];
     atomic_store_explicit(&open_devices[ordinal], device, memory_order_release);
@@ -310,8 +309,20 @@ np_hook_device *np_hook_device_get(int ordinal)
 np_hook_device *np_hook_device_of_context(const void *context)
 {
     for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
-        if (np_the_hook.devices[i] && np_the_hook.devices[i]->context == context) {
-            return np_the_hook.devices[i];
+        np_hook_device *device = atomic_load_explicit(&open_devices[i], memory_order_acquire);
+        if (device && device->context == context) {
+            return device;
+        }
+    }
+    return NULL;
+}
+
+np_hook_device *np_hook_first_device(void)
+{
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
+        np_hook_device *device = atomic_load_explicit(&open_devices[i], memory_order_acquire);
+        if (device) {
+            return device;
         }
     }
     return NULL;
@@ -346,37 +357,50 @@ neap_status np_hook_lane(np_hook_device *device, void *stream, np_stream *lane)
 
 /* ---- stepping aside ---- */
 
+const char np_hook_elsewhere[] =
+    "the program gives work in a second CUDA context (another GPU, a green context), and neap "
+    "sees one (one process a GPU, as torchrun has it, is fine)";
+const char np_hook_peers[] = "peer access was enabled: others may touch any block";
+
 static void bring_home(np_hook_device *device, const char *why)
 {
     bool was_held = np_hook_held == device;
     if (!was_held) {
         (void)pthread_mutex_lock(&device->manager->lock);
     }
-    if (np_beneath_home(device->manager, why) != NEAP_OK) {
+    if (np_hook_home(device, why) != NEAP_OK) {
         np_hook_say("cuda:%d: not everything could be brought home: going on would be wrong", device->ordinal);
         abort();
     }
     device->manager->plan_not_before_ns = UINT64_MAX;
     device->manager->options.mode = NEAP_MODE_PLAIN;
     device->facts.aside = why;
+    if (!device->keeper && device->n_captures == 0 && np_drain(device->manager) == NEAP_OK) {
+        np_spares_dissolve(device->manager); /* the runtime needs the room */
+    }
+    atomic_store(&device->is_left, true);
     if (!was_held) {
         (void)pthread_mutex_unlock(&device->manager->lock);
     }
 }
 
+/* Calls are looked at until everything is home: another thread may be about to launch a kernel. */
 void np_hook_step_aside(const char *why)
 {
     bool was_inside = np_hook_is_inside;
-    if (np_the_hook.aside) {
+    const char *none = NULL;
+    if (!atomic_compare_exchange_strong(&np_the_hook.aside, &none, why)) {
         return;
     }
-    np_the_hook.aside = why;
     np_hook_say("%s; neap steps aside, and the program runs as it would without it", why);
     np_hook_is_inside = true;
     for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
         if (np_the_hook.devices[i]) {
             bring_home(np_the_hook.devices[i], why);
         }
+    }
+    if (np_the_hook.is_seeing && !np_hook_held) { /* a call that is under way is told of to its end */
+        (void)np_hook_watch_work(false);
     }
     np_hook_is_inside = was_inside;
 }
@@ -410,7 +434,7 @@ bool np_hook_get_facts(size_t index, np_hook_facts *facts)
 {
     for (int i = 0; i < NP_HOOK_MAX_DEVICES; i++) {
         np_hook_device *device = np_the_hook.devices[i];
-        if (device && index-- == 0) {
+        if (device && !device->keeper && index-- == 0) {
             bool was_inside = np_hook_is_inside;
             np_hook_is_inside = true;
             neap_stats stats;
@@ -425,6 +449,8 @@ bool np_hook_get_facts(size_t index, np_hook_facts *facts)
             facts->side_live = device->manager->side.peak_bytes;
             facts->caching_bytes = device->has_baseline ? device->caching_bytes : 0;
             facts->n_doubtful = device->manager->n_late;
+            facts->held_fixed = device->fixed_bytes;
+            facts->peak_fixed = device->fixed_high;
             fill_beginning(device, facts);
             (void)pthread_mutex_unlock(&device->manager->lock);
             np_hook_is_inside = was_inside;

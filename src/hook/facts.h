@@ -13,6 +13,7 @@ typedef struct np_hook_facts {
     uint64_t side_bytes;    /* held for small blocks, which take no part in the plan: part of stats.held */
     uint64_t side_live;     /* of those, asked for */
     uint64_t held_fixed;    /* bytes of blocks that never leave: graphs, exports, collectives, pointer tables */
+    uint64_t peak_fixed;    /* the most there were at once */
     uint64_t caching_bytes; /* what PyTorch's caching allocator would have held for the same requests; 0: not known */
 
     uint64_t n_launches; /* kernels, copies, memsets and graphs seen */

@@ -6,8 +6,6 @@
 
 #include "hook/core.h"
 
-#define TABLE_BYTES ((size_t)1 << 20) /* copies from the host up to here are looked through for addresses */
-
 neap_block *np_hook_block_at(const np_hook_device *device, const void *address)
 {
     const np_hook_entry *entry = np_hook_index_find(&device->index, address);
@@ -55,23 +53,6 @@ static void scan(np_hook_sight *s, const void *words, size_t bytes)
         }
         if (entry->block->pinned_by != device->manager->pin) { /* all uses of a call that is scanned are alike */
             add_use(s, entry->block, NEAP_ACCESS_UNKNOWN);
-        }
-    }
-}
-
-/* Addresses in what is copied to the device: whatever reads that table later touches blocks that nobody sees it touch. */
-static void scan_table(np_hook_sight *s, const void *table, size_t bytes)
-{
-    np_hook_device *device = s->device;
-    const char *at = table;
-    for (size_t i = 0; i + sizeof(uint64_t) <= bytes; i += sizeof(uint64_t)) {
-        const char *address;
-        memcpy(&address, at + i, sizeof address);
-        if (np_hook_index_may_have(&device->index, address)) {
-            neap_block *block = np_hook_block_at(device, address);
-            if (block && np_beneath_fix(device->manager, block, false) != NEAP_OK) {
-                s->is_blind = true;
-            }
         }
     }
 }
@@ -161,19 +142,6 @@ static bool is_whole(const np_hook_device *device, const void *address, size_t b
     return entry && entry->begin == (const char *)address && (uint64_t)bytes >= entry->block->bytes;
 }
 
-/* A copy that does not say where it is from: memory that the driver does not know is the host's. */
-static bool is_from_host(const np_hook_call *call, const void *from)
-{
-    const np_cuda_driver *driver = &np_the_hook.driver;
-    unsigned int type = 0;
-    np_cu_result result;
-    if (strcmp(call->exec, "memcpy") != 0 || !driver->pointer_attribute) {
-        return strcmp(call->exec, "memcpy.htod") == 0;
-    }
-    result = driver->pointer_attribute(&type, NP_CU_POINTER_MEMORY_TYPE, (np_cu_address)(uintptr_t)from);
-    return result == NP_CU_INVALID_VALUE || (result == NP_CU_SUCCESS && type == NP_CU_MEMORY_HOST);
-}
-
 static void gather_copy(np_hook_sight *s, const np_hook_call *call, const np_cupti_data *data)
 {
     const void *to = np_hook_pointer_at(data, call->to);
@@ -187,8 +155,8 @@ static void gather_copy(np_hook_sight *s, const np_hook_call *call, const np_cup
     if (target) {
         add_use(s, target, is_whole(s->device, to, bytes) ? NEAP_ACCESS_WRITE : NEAP_ACCESS_UNKNOWN);
     }
-    if (from && !source && bytes <= TABLE_BYTES && is_from_host(call, from)) {
-        scan_table(s, from, bytes);
+    if (from && !source) {
+        np_hook_scan_copied(s, call, from, bytes);
     }
 }
 
@@ -207,6 +175,7 @@ void np_hook_gather(np_hook_sight *s, const np_hook_call *call, const np_cupti_d
         break;
     case NP_CALL_DESCRIBED:
         scan(s, np_hook_pointer_at(data, call->to), call->bytes);
+        np_hook_scan_described(s, call, np_hook_pointer_at(data, call->to));
         break;
     case NP_CALL_GRAPH_LAUNCH:
         s->is_blind = !np_hook_graph_is_known(s->device, np_hook_pointer_at(data, call->to));

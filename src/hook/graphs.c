@@ -59,9 +59,19 @@ bool np_hook_is_capturing(np_hook_device *device, void *stream)
 void np_hook_capture_begin(np_hook_device *device, void *stream)
 {
     add(device, (np_hook_graph){.stream = stream, .number = device->next_graph++});
-    device->n_captures++;
-    (void)np_beneath_home(device->manager, "a capture");
-    (void)np_drain(device->manager);
+    (void)np_hook_home(device, "a capture");
+    (void)np_hook_wait(device);
+    device->n_captures++; /* from here on not all work can be waited for: what is captured is not under way */
+}
+
+bool np_hook_has_capture(const np_hook_device *device, const void *stream)
+{
+    for (size_t i = 0; i < device->graphs.n; i++) {
+        if (!device->graphs.items[i].handle && device->graphs.items[i].stream == stream) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Is a graph there that was so early that it can name what was freed with that number? */
@@ -82,7 +92,7 @@ static void release_kept(np_hook_device *device)
         np_hook_kept kept = device->kept.items[i];
         if (!device->keeps_all && !is_needed(device, kept.graph)) {
             device->kept.items[i] = device->kept.items[--device->kept.n];
-            (void)(kept.block ? np_free_locked(device->manager, kept.block)
+            (void)(kept.block ? np_hook_free_block(device, kept.block)
                               : np_side_free(device->manager, kept.small, NP_SIDE_CAPTURED));
         }
     }
@@ -187,7 +197,7 @@ void np_hook_graph_destroy(np_hook_device *device, void *graph)
 
 void np_hook_capture_use(np_hook_device *device, neap_block *block)
 {
-    if (!block->is_fixed && np_beneath_fix(device->manager, block, false) != NEAP_OK) {
+    if (!block->is_fixed && np_hook_fix(device, block, NP_HOOK_OF_GRAPH) != NEAP_OK) {
         np_hook_step_aside("a block that a graph names could not be kept on the device");
     }
 }

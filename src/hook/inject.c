@@ -3,9 +3,12 @@
  * There CUPTI is loaded and subscribed, and each driver call that matters is enabled: the names of all are asked for, since
  * their numbers change from version to version. */
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "hook/core.h"
+#include "hook/report.h"
 
 enum { MAX_CALLS = 4096, MAX_UNNAMED = 64 };
 
@@ -23,23 +26,85 @@ static bool is_more_than_copying(const np_hook_call *call)
            call->kind == NP_CALL_UNKNOWN;
 }
 
+/* Those that come by the thousand. */
+static bool is_work(const np_hook_call *call)
+{
+    return call && (call->kind == NP_CALL_LAUNCH || call->kind == NP_CALL_LAUNCH_EX || call->kind == NP_CALL_COPY);
+}
+
+/* ---- one call: under the lock from its begin to its end ---- */
+
+static NP_HOOK_THREAD uint32_t n_within; /* calls that the driver has made of itself within the one that is held */
+static NP_HOOK_THREAD bool has_guard;
+static pthread_key_t guard; /* whose destructor a thread that ends is called back by */
+
+static void leave(np_hook_device *device, const watched *w, const np_cupti_data *data)
+{
+    np_hook_see_after(device, w->call, w->per_thread, data);
+    np_hook_held = NULL;
+    (void)pthread_mutex_unlock(&device->manager->lock);
+}
+
+/* A thread that is cancelled within a call is never told of the call's end: whatever it was has come to nothing. */
+static void on_thread_end(void *unused)
+{
+    static const np_hook_call none = {.name = "", .kind = NP_CALL_NONE};
+    static const watched nothing = {.call = &none};
+    int failure = 1;
+    const np_cupti_data data = {.site = NP_CUPTI_EXIT, .result = &failure};
+    (void)unused;
+    if (np_hook_held && !np_hook_is_over()) {
+        np_hook_is_inside = true;
+        n_within = 0;
+        leave(np_hook_held, &nothing, &data);
+        np_hook_is_inside = false;
+    }
+}
+
+static void enter(np_hook_device *device, const watched *w, const np_cupti_data *data)
+{
+    np_hook_is_copier = np_hook_is_copier && !is_more_than_copying(w->call);
+    if (!has_guard) {
+        has_guard = pthread_setspecific(guard, &guard) == 0;
+    }
+    (void)pthread_mutex_lock(&device->manager->lock);
+    if (device->is_left || np_hook_rest_passes(device, w->call)) {
+        (void)pthread_mutex_unlock(&device->manager->lock);
+        return;
+    }
+    np_hook_held = device;
+    np_hook_see_before(device, w->call, w->per_thread, data);
+    if (!device->quick) { /* it is left from further down the stack than it was entered */
+        np_hook_scrub_where_it_matters(false);
+    }
+}
+
+/* What is within another call is a part of it. A keeper has taken away what the outer one does not use: that comes home. */
+static void see_within(const np_cupti_data *data)
+{
+    if (data->site == NP_CUPTI_ENTER) {
+        n_within++;
+        if (np_hook_held->keeper) {
+            (void)np_hook_held->keeper->home(np_hook_held);
+        }
+    } else {
+        n_within--;
+    }
+}
+
 static void see(np_hook_device *device, const watched *w, const np_cupti_data *data)
 {
     np_hook_is_inside = true;
-    if (data->site == NP_CUPTI_ENTER) {
-        np_hook_is_copier = np_hook_is_copier && !is_more_than_copying(w->call);
-        (void)pthread_mutex_lock(&device->manager->lock);
-        if (np_hook_rest_passes(device, w->call)) {
-            (void)pthread_mutex_unlock(&device->manager->lock);
-        } else {
-            np_hook_held = device;
-            np_hook_see_before(device, w->call, w->per_thread, data);
-        }
+    if (np_hook_held && (n_within > 0 || data->site == NP_CUPTI_ENTER)) {
+        see_within(data);
+    } else if (data->site == NP_CUPTI_ENTER) {
+        enter(device, w, data);
     } else if (np_hook_held == device) {
-        np_hook_see_after(device, w->call, data);
-        np_hook_held = NULL;
-        (void)pthread_mutex_unlock(&device->manager->lock);
+        leave(device, w, data);
         np_hook_scrub_where_it_matters(false);
+        if (device->is_left) { /* within this very call: nobody needs to be told of more */
+            (void)np_hook_watch_work(false);
+        }
     }
     np_hook_is_inside = false;
 }
@@ -48,9 +113,47 @@ static void see(np_hook_device *device, const watched *w, const np_cupti_data *d
 static void note_orphan(void)
 {
     enum { MANY = 20000 };
-    if (++np_the_hook.n_orphans == MANY && np_hook_n_devices() == 0 && !np_the_hook.aside) {
+    if (++np_the_hook.n_orphans == MANY) {
         np_hook_step_aside("the program allocates by a CUDA runtime of its own (linked statically, or loaded by JAX or "
                            "CuPy), which neap cannot stand in front of");
+    }
+}
+
+/* Graphs, modules and what is held are the process's: such a call may come from any context, or without one. */
+static bool is_of_any_context(const np_hook_call *call)
+{
+    switch ((np_hook_call_kind)call->kind) {
+    case NP_CALL_GRAPH_CREATE:
+    case NP_CALL_GRAPH_JOIN:
+    case NP_CALL_INSTANTIATE:
+    case NP_CALL_GRAPH_DESTROY:
+    case NP_CALL_UNLOAD:
+    case NP_CALL_EXPORT:
+    case NP_CALL_HOLD:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static np_hook_device *device_of(const np_hook_call *call, const np_cupti_data *data)
+{
+    np_hook_device *device = np_hook_held ? np_hook_held : np_hook_device_of_context(data->context);
+    bool is_ours = !data->context || is_of_any_context(call); /* where none is named, as far as is known */
+    return !device && is_ours ? np_hook_first_device() : device;
+}
+
+/* A call in a context of which nothing was asked. Work there can name blocks of the device that is served: copies between
+ * devices do, and so does whatever runs in a green context of the same one. They may be away, and nothing would wait. */
+static void see_stranger(const np_hook_call *call)
+{
+    if (call->kind == NP_CALL_PEER) {
+        np_hook_step_aside(np_hook_peers);
+    } else if (!np_hook_first_device()) {
+        note_orphan();
+    } else if (is_work(call) || call->kind == NP_CALL_DESCRIBED || call->kind == NP_CALL_GRAPH_LAUNCH ||
+               call->kind == NP_CALL_UNKNOWN) {
+        np_hook_step_aside(np_hook_elsewhere);
     }
 }
 
@@ -62,24 +165,11 @@ static void callback(void *user, int domain, uint32_t id, const np_cupti_data *d
     if (domain != NP_CUPTI_DRIVER || !w || !w->call || np_hook_is_inside || np_hook_is_over()) {
         return;
     }
-    if (np_the_hook.settings.mode == NP_HOOK_VERIFY) {
-        np_hook_is_inside = true;
-        if (data->site == NP_CUPTI_ENTER) {
-            np_hook_verify_before(w->call, data);
-        } else {
-            np_hook_verify_after(w->call, data);
-        }
-        np_hook_is_inside = false;
-        return;
-    }
-    if (np_the_hook.aside && !np_hook_held) {
-        return;
-    }
-    device = np_hook_device_of_context(data->context);
-    if (device) {
+    device = device_of(w->call, data);
+    if (device && (!device->is_left || np_hook_held)) {
         see(device, w, data);
-    } else if (data->site == NP_CUPTI_ENTER) {
-        note_orphan();
+    } else if (!device && data->site == NP_CUPTI_ENTER && !np_the_hook.aside) {
+        see_stranger(w->call);
     }
 }
 
@@ -102,12 +192,6 @@ static int enable_all(np_cupti *cupti)
     return result;
 }
 
-/* Those that come by the thousand. */
-static bool is_work(const np_hook_call *call)
-{
-    return call && (call->kind == NP_CALL_LAUNCH || call->kind == NP_CALL_LAUNCH_EX || call->kind == NP_CALL_COPY);
-}
-
 bool np_hook_watch_work(bool is_watched)
 {
     int result = 0;
@@ -120,6 +204,18 @@ bool np_hook_watch_work(bool is_watched)
     return result == 0;
 }
 
+/* With what CUPTI has to say of it. */
+static void step_aside_of(int result, const char *why)
+{
+    static char text[192]; /* this is done once */
+    const char *more = NULL;
+    if (np_the_hook.cupti.explain(result, &more) != 0 || !more) {
+        more = "an error that it does not know";
+    }
+    (void)snprintf(text, sizeof text, "%s (%s)", why, more);
+    np_hook_step_aside(text);
+}
+
 static void subscribe(void)
 {
     np_cupti *cupti = &np_the_hook.cupti;
@@ -129,15 +225,19 @@ static void subscribe(void)
         np_hook_step_aside(why);
         return;
     }
+    if (pthread_key_create(&guard, on_thread_end) != 0) {
+        np_hook_step_aside("there is no key left for what a thread holds");
+        return;
+    }
     result = cupti->subscribe(&np_the_hook.subscriber, callback, NULL);
     if (result != 0) {
-        np_hook_step_aside("CUPTI has another subscriber already (a profiler?): kernels cannot be seen");
+        step_aside_of(result, "CUPTI has another subscriber already (a profiler?), and kernels cannot be seen");
         return;
     }
     result = enable_all(cupti);
     if (result != 0) {
         (void)cupti->unsubscribe(np_the_hook.subscriber);
-        np_hook_step_aside("CUPTI does not let kernels be seen");
+        step_aside_of(result, "CUPTI does not let kernels be seen");
         return;
     }
     np_the_hook.is_seeing = true;
@@ -148,6 +248,15 @@ void np_hook_subscribe(void)
     (void)pthread_once(&subscribing, subscribe);
 }
 
+/* What asked neap for nothing, and gave work: devices say the rest at their own end. */
+static void at_end(void)
+{
+    if (!np_hook_is_over() && np_hook_n_devices() == 0 && atomic_load(&np_the_hook.n_orphans) > 0 &&
+        np_the_hook.settings.mode != NP_HOOK_VERIFY) {
+        np_hook_report_write(&np_the_hook.settings);
+    }
+}
+
 /* Called by the driver, once. */
 int InitializeInjection(void);
 int InitializeInjection(void)
@@ -156,6 +265,7 @@ int InitializeInjection(void)
         bool was_inside = np_hook_is_inside;
         np_hook_is_inside = true;
         np_hook_subscribe();
+        (void)atexit(at_end);
         np_hook_is_inside = was_inside;
     }
     return 1;

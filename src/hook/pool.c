@@ -1,6 +1,7 @@
-/* pool.c: memory for a program that neap cannot help: blocks that were freed are kept, by stream and size, for the next of the
- * same. Sizes are rounded up, finely for small ones; what the device has no room for is tried once more with all that is
- * kept given back. Reuse is in the order of one stream. */
+/* pool.c: memory for a program that neap cannot help: blocks that were freed are kept, by device, stream and size, for the
+ * next of the same. Sizes are rounded up, finely for small ones; what the device has no room for is tried once more with all
+ * that is kept given back. Reuse is in the order of one stream: the default one has the same name on every device, and
+ * a thread's own one in every thread. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -14,11 +15,18 @@ typedef struct pooled {
     void *address;
     uint64_t bytes;
     void *stream;
+    int ordinal; /* of its device */
 } pooled;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pooled *live[N_BUCKETS]; /* by address */
 static pooled *idle[N_BUCKETS]; /* by stream and size */
+
+/* The order of threads' own streams is not known: what is freed on one is as what is freed on none. */
+static void *ordered(void *stream)
+{
+    return stream == NP_HOOK_OWN ? NP_HOOK_NO_STREAM : stream;
+}
 
 static pooled **bucket_of(pooled **table, uint64_t a, uint64_t b)
 {
@@ -31,10 +39,10 @@ static uint64_t round_size(uint64_t bytes)
     return (bytes + unit - 1) / unit * unit;
 }
 
-static pooled *take_idle(uint64_t bytes, const void *stream)
+static pooled *take_idle(int ordinal, uint64_t bytes, const void *stream)
 {
     pooled **at = bucket_of(idle, (uint64_t)(uintptr_t)stream, bytes);
-    while (*at && ((*at)->bytes != bytes || (*at)->stream != stream)) {
+    while (*at && ((*at)->bytes != bytes || (*at)->stream != stream || (*at)->ordinal != ordinal)) {
         at = &(*at)->next;
     }
     pooled *found = *at;
@@ -56,12 +64,23 @@ static void give_back_all(void)
     }
 }
 
-static int make(uint64_t bytes, void *stream, pooled **made)
+/* Of what neap has kept, too, which goes back when everything is home: that may be under way just now. */
+static void make_room(void)
+{
+    np_hook_device *device = np_hook_first_device();
+    give_back_all();
+    if (device) {
+        np_hook_give_back(device);
+    }
+    (void)np_hook_real_forget_error(); /* the program's request has not failed yet */
+}
+
+static int make(int ordinal, uint64_t bytes, void *stream, pooled **made)
 {
     pooled *p = np_memory_alloc_zero(&np_memory_default, 1, sizeof *p);
     int result = p ? np_hook_real_malloc(&p->address, bytes) : ERROR_MEMORY;
     if (result == ERROR_MEMORY && p) {
-        give_back_all();
+        make_room();
         result = np_hook_real_malloc(&p->address, bytes);
     }
     if (result != 0) {
@@ -70,19 +89,20 @@ static int make(uint64_t bytes, void *stream, pooled **made)
     }
     p->bytes = bytes;
     p->stream = stream;
+    p->ordinal = ordinal;
     *made = p;
     return 0;
 }
 
-int np_hook_pool_malloc(uint64_t bytes, void *stream, void **address)
+int np_hook_pool_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
 {
     uint64_t size = round_size(bytes);
     pooled *p;
     int result = 0;
     (void)pthread_mutex_lock(&lock);
-    p = take_idle(size, stream);
+    p = take_idle(ordinal, size, ordered(stream));
     if (!p) {
-        result = make(size, stream, &p);
+        result = make(ordinal, size, ordered(stream), &p);
     }
     if (result == 0) {
         pooled **at = bucket_of(live, (uint64_t)(uintptr_t)p->address, 0);
@@ -94,7 +114,29 @@ int np_hook_pool_malloc(uint64_t bytes, void *stream, void **address)
     return result;
 }
 
-/* Freed on another stream than it was asked for on: that it is idle on its own is not known before all work is done. */
+/* Has all work of its device been waited for, as cudaFree does? */
+static bool has_synced(const pooled *p)
+{
+    int current = -1;
+    return np_the_hook.driver.context_sync && np_hook_real_get_device(&current) == 0 && current == p->ordinal &&
+           np_the_hook.driver.context_sync() == 0;
+}
+
+/* May the next on its stream have it? */
+static bool is_idle(const pooled *p, const void *stream)
+{
+    int current = -1;
+    if (p->stream != stream) {
+        return false;
+    }
+    if (stream == NP_HOOK_NO_STREAM) {
+        return has_synced(p);
+    }
+    return np_hook_real_get_device(&current) == 0 && current == p->ordinal;
+}
+
+/* Freed on another stream than it was asked for on, or from another device: that it is idle on its own is not known before
+ * all work is done, and that the runtime waits for. */
 bool np_hook_pool_free(void *address, void *stream)
 {
     pooled **at;
@@ -107,10 +149,7 @@ bool np_hook_pool_free(void *address, void *stream)
     p = *at;
     if (p) {
         *at = p->next;
-        if (stream == NP_HOOK_NO_STREAM && np_the_hook.driver.context_sync) {
-            (void)np_the_hook.driver.context_sync(); /* as cudaFree does */
-        }
-        if (p->stream == stream && (stream != NP_HOOK_NO_STREAM || np_the_hook.driver.context_sync)) {
+        if (is_idle(p, ordered(stream))) {
             at = bucket_of(idle, (uint64_t)(uintptr_t)p->stream, p->bytes);
             p->next = *at;
             *at = p;

@@ -84,7 +84,7 @@ bool np_hook_quick_begin(np_hook_device *device, const np_hook_call *call, const
     }
     memory = np_hook_recall_find(recall, m->cursor, np_hook_pointer_at(data, call->bytes));
     if (!memory || !memory->is_quick || !is_still_quick(device, call, data, memory) ||
-        device->streams[memory->lane] != np_hook_stream_of(call, data) ||
+        device->streams[memory->lane] != np_hook_stream_of(call, false, data) ||
         (m->has_late && np_pass_is_late_elsewhere(m, memory->lane)) ||
         np_hook_is_early(device, call, data, memory->lane)) {
         return false;

@@ -211,9 +211,9 @@ static void put_departures(np_hook_sink *sink, const np_hook_facts *facts)
 
 static void put_doubts(np_hook_sink *sink, const np_hook_facts *facts)
 {
-    if (facts->held_fixed) {
+    if (facts->peak_fixed) {
         put_label(sink, facts, "fixed");
-        np_hook_sink_put_bytes(sink, facts->held_fixed);
+        np_hook_sink_put_bytes(sink, facts->peak_fixed);
         np_hook_sink_put(sink, " that never leave: graphs, exports, collectives, tables of pointers\n");
     }
     if (facts->n_unknown) {
@@ -383,6 +383,7 @@ size_t np_hook_report_json(const np_hook_facts *facts, char *text, size_t bytes)
     put_uint(&sink, "side_bytes", facts->side_bytes);
     put_uint(&sink, "side_live", facts->side_live);
     put_uint(&sink, "held_fixed", facts->held_fixed);
+    put_uint(&sink, "peak_fixed", facts->peak_fixed);
     put_known(&sink, "caching_bytes", facts->caching_bytes);
     put_uint(&sink, "n_launches", facts->n_launches);
     put_uint(&sink, "n_quick", facts->n_quick);

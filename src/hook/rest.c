@@ -40,10 +40,9 @@ static bool can_begin(const np_hook_device *device)
 {
     const neap_device *m = device->manager;
     return m->rest.is_offered && np_hook_is_pytorch() && !device->rest.is_refused && np_the_hook.is_seeing &&
-           !np_the_hook.aside && !np_the_hook.has_thread_streams && !np_the_hook.has_many_devices &&
-           device->rest.stream != NP_HOOK_NO_STREAM && m->stats.n_iterations - device->rest.since >= STREAM_LAPS &&
-           device->n_captures == 0 && device->graphs.n == 0 && device->kept.n == 0 && m->pattern->n_laps >= LAPS &&
-           np_rest_is_possible(m);
+           !np_the_hook.aside && !np_the_hook.has_thread_streams && device->rest.stream != NP_HOOK_NO_STREAM &&
+           m->stats.n_iterations - device->rest.since >= STREAM_LAPS && device->n_captures == 0 &&
+           device->graphs.n == 0 && device->kept.n == 0 && m->pattern->n_laps >= LAPS && np_rest_is_possible(m);
 }
 
 void np_hook_rest_before(np_hook_device *device, void *stream)

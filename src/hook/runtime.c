@@ -44,6 +44,7 @@ typedef int free_async_function(void *address, void *stream);
 typedef int info_function(size_t *free_bytes, size_t *total_bytes);
 typedef int attribute_function(void *pool, int attribute, void *value);
 typedef int get_device_function(int *ordinal);
+typedef int forget_function(void);
 typedef int is_capturing_function(void *stream, int *status);
 
 int np_hook_real_malloc(void **address, size_t bytes)
@@ -56,6 +57,12 @@ int np_hook_real_free(void *address)
 {
     REAL("cudaFree", free_function)
     return real(address);
+}
+
+int np_hook_real_forget_error(void)
+{
+    REAL("cudaGetLastError", forget_function)
+    return real();
 }
 
 int np_hook_real_get_device(int *ordinal)
@@ -111,24 +118,18 @@ static int serve_malloc(void **address, size_t bytes, void *stream)
     return result;
 }
 
+/* For functions whose default stream is the calling thread's own. */
+static void *own_by_default(void *stream)
+{
+    return stream ? stream : NP_HOOK_OWN;
+}
+
 static np_hook_device *current_device(void)
 {
     int ordinal = 0;
-    bool is_known = is_serving() && np_the_hook.settings.mode != NP_HOOK_VERIFY &&
-                    np_hook_real_get_device(&ordinal) == 0 && ordinal >= 0 && ordinal < NP_HOOK_MAX_DEVICES;
+    bool is_known =
+        is_serving() && np_hook_real_get_device(&ordinal) == 0 && ordinal >= 0 && ordinal < NP_HOOK_MAX_DEVICES;
     return is_known ? np_the_hook.devices[ordinal] : NULL;
-}
-
-/* What is only kept is given back. */
-static void give_back_kept(np_hook_device *device)
-{
-    np_hook_is_inside = true;
-    (void)pthread_mutex_lock(&device->manager->lock);
-    if (device->manager->spares.n > 0 && device->n_captures == 0 && np_drain(device->manager) == NEAP_OK) {
-        np_spares_dissolve(device->manager);
-    }
-    (void)pthread_mutex_unlock(&device->manager->lock);
-    np_hook_is_inside = false;
 }
 
 /* The runtime must find room for it beside what is kept. Asked before: a request that fails leaves an error behind. */
@@ -139,7 +140,7 @@ static int pass_malloc(void **address, size_t bytes)
     size_t free_bytes = 0;
     size_t total_bytes = 0;
     if (device && real_info(&free_bytes, &total_bytes) == 0 && (free_bytes < SLACK || free_bytes - SLACK < bytes)) {
-        give_back_kept(device);
+        np_hook_give_back(device);
     }
     return np_hook_real_malloc(address, bytes);
 }
@@ -178,9 +179,8 @@ int cudaMallocAsync(void **address, size_t bytes, void *stream)
 int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream);
 int cudaMallocAsync_ptsz(void **address, size_t bytes, void *stream)
 {
-    if (is_serving() && !is_passed_on(stream)) {
-        np_the_hook.has_thread_streams = true;
-        return serve_malloc(address, bytes, stream);
+    if (is_serving() && !is_passed_on(own_by_default(stream))) {
+        return serve_malloc(address, bytes, own_by_default(stream));
     }
     REAL("cudaMallocAsync_ptsz", malloc_async_function)
     return real(address, bytes, stream);
@@ -205,7 +205,7 @@ int cudaFreeAsync_ptsz(void *address, void *stream)
     if (np_hook_is_on() && np_hook_is_over()) {
         return 0;
     }
-    if (is_serving() && np_hook_free(address, stream)) {
+    if (is_serving() && np_hook_free(address, own_by_default(stream))) {
         return 0;
     }
     REAL("cudaFreeAsync_ptsz", free_async_function)
@@ -220,7 +220,7 @@ int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
     np_hook_device *device = current_device();
     neap_stats stats;
     int result = real_info(free_bytes, total_bytes);
-    if (device && result == 0 && np_the_hook.settings.tells_limit) {
+    if (device && !device->keeper && result == 0 && np_the_hook.settings.tells_limit) {
         np_hook_is_inside = true;
         neap_get_stats(device->manager, &stats);
         np_hook_is_inside = false;
@@ -263,7 +263,7 @@ int cudaMemPoolTrimTo(void *pool, size_t bytes)
     typedef int trim_function(void *pool, size_t bytes);
     np_hook_device *device = current_device();
     if (device) {
-        give_back_kept(device);
+        np_hook_give_back(device);
         return 0;
     }
     REAL("cudaMemPoolTrimTo", trim_function)

@@ -4,7 +4,8 @@
  * parameters there, and do not set all of their fields; the next kernel carries such an address, and seems to use the
  * block. PyTorch's strided kernels do so by the dozen. Which words it meets depends on what ran there before, neap's own
  * calls among it: on an H200, llama's kernels named blocks on a plan that they had named neither in the recording nor on
- * the plan before, always the same ones. So the stack below is wiped after every call that neap is in: as far down as
+ * the plan before, always the same ones. So the stack below is wiped after every call that neap is in, and before a
+ * launch for which it had something to do, as CUPTI calls back from further down once that is done: as far down as
  * addresses were found (15 KB), which takes some tenths of a microsecond, and takes up the caches. Only where it matters
  * what seems to be used: where blocks may be swapped, or a recording is kept, and somebody looks. */
 #include <string.h>

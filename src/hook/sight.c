@@ -6,14 +6,17 @@
 #include "hook/core.h"
 #include "run/stray.h"
 
-void *np_hook_stream_of(const np_hook_call *call, const np_cupti_data *data)
+void *np_hook_stream_of(const np_hook_call *call, bool per_thread, const np_cupti_data *data)
 {
     void *stream = (void *)(uintptr_t)np_hook_pointer_at(data, call->stream);
     if (call->kind == NP_CALL_LAUNCH_EX) { /* CUlaunchConfig: seven numbers, then the stream */
         const char *config = np_hook_pointer_at(data, 0);
         memcpy(&stream, config + 32, sizeof stream);
     }
-    return stream ? stream : NP_HOOK_LEGACY;
+    if (!stream) {
+        return per_thread ? NP_HOOK_OWN : NP_HOOK_LEGACY;
+    }
+    return stream;
 }
 
 /* Are bytes used through one address now, and through another later? Only swapped blocks have views onto bytes of others. */
@@ -67,7 +70,7 @@ static void go_home(np_hook_device *device, const char *name)
         np_hook_say("cuda:%d: %s: what it touches cannot be seen; everything comes home before each such call",
                     device->ordinal, name);
     }
-    if (np_beneath_home(device->manager, name) != NEAP_OK || np_drain(device->manager) != NEAP_OK) {
+    if (np_hook_home(device, name) != NEAP_OK || np_hook_wait(device) != NEAP_OK) {
         np_hook_say("cuda:%d: not everything could be brought home before %s: going on would be wrong", device->ordinal,
                     name);
         abort();
@@ -85,7 +88,7 @@ static void give_up(const np_hook_device *device, const char *name, neap_status 
 static void fix_all(np_hook_device *device)
 {
     for (size_t i = 0; i < device->uses.n; i++) {
-        if (np_beneath_fix(device->manager, device->uses.items[i].block, false) != NEAP_OK) {
+        if (np_hook_fix(device, device->uses.items[i].block, NP_HOOK_OF_KERNEL) != NEAP_OK) {
             go_home(device, "a block that must stay");
         }
     }
@@ -102,6 +105,10 @@ static void make_ready(np_hook_sight *s, const char *name, uint64_t key, void *s
     }
     if (s->is_blind) {
         go_home(device, name);
+    }
+    if (device->keeper) {
+        device->keeper->ready(s, name);
+        return;
     }
     status = np_hook_lane(device, stream, &lane);
     device->work = (neap_work){.name = name, .stream = lane};
@@ -123,6 +130,18 @@ static void make_ready(np_hook_sight *s, const char *name, uint64_t key, void *s
     device->is_given = true;
 }
 
+/* Blocks leave from now on, and nobody has tried whether all that kernels use is seen. */
+static void say_unverified(np_hook_device *device)
+{
+    if (device->manager->first_swap_ns == 0 || device->is_unverified_said || np_the_hook.settings.is_verified) {
+        return;
+    }
+    device->is_unverified_said = true;
+    if (np_the_hook.settings.log_level >= NEAP_LOG_WARN) {
+        np_hook_say("cuda:%d: the plan has swaps, and the program is not verified (see neap verify)", device->ordinal);
+    }
+}
+
 /* Work of a capture is not done now: what it names must stay from here on. */
 static void note_captured(np_hook_sight *s, const np_hook_call *call, const np_cupti_data *data)
 {
@@ -140,17 +159,14 @@ static void note_captured(np_hook_sight *s, const np_hook_call *call, const np_c
 static void see_work(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data)
 {
     np_hook_sight s = {.device = device};
-    void *stream = np_hook_stream_of(call, data);
+    void *stream = np_hook_stream_of(call, per_thread, data);
     const char *name;
     uint64_t key;
     bool is_timed = device->facts.n_launches % NP_HOOK_TIMED_EVERY == 0;
     uint64_t begin_ns = is_timed ? np_clock_ns() : 0;
     np_hook_gather(&s, call, data);
     device->facts.scan_ns += is_timed ? NP_HOOK_TIMED_EVERY * (np_clock_ns() - begin_ns) : 0;
-    if (per_thread && (stream == NP_HOOK_LEGACY || stream == (void *)2)) {
-        s.is_blind = true; /* a stream of the thread's own, which others cannot name */
-        stream = NP_HOOK_LEGACY;
-    }
+    s.is_blind |= stream == NP_HOOK_OWN; /* other threads' work cannot be made to wait for it */
     name = s.kernel ? s.kernel->name : call->kind != NP_CALL_UNKNOWN && call->exec ? call->exec : data->function_name;
     key = s.kernel ? s.kernel->key : np_program_name_key(name, strlen(name));
     if (device->n_captures > 0 && np_hook_is_capturing(device, stream)) {
@@ -158,7 +174,8 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
         return;
     }
     s.is_stray = np_hook_is_copier && !s.is_blind && !s.is_fixing;
-    make_ready(&s, name, key, stream);
+    make_ready(&s, name, key, stream == NP_HOOK_OWN ? NP_HOOK_LEGACY : stream); /* which waits for all of those */
+    say_unverified(device);
     if (np_hook_is_early(device, call, data, device->work.stream) ||
         (has_aliases(device->manager) && np_hook_is_overlapping(call, data))) {
         part(device, device->work.stream);
@@ -182,7 +199,7 @@ void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool p
         np_hook_quick_begin(device, call, data)) {
         return;
     }
-    stream = np_hook_stream_of(call, data);
+    stream = np_hook_stream_of(call, per_thread, data);
     address = np_hook_pointer_at(data, call->to);
     switch ((np_hook_call_kind)call->kind) {
     case NP_CALL_STREAM_DESTROY:
@@ -191,6 +208,9 @@ void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool p
                 (void)device->manager->device->api->adopt(device->manager->device, i, NULL);
                 device->streams[i] = NULL;
             }
+        }
+        while (np_hook_has_capture(device, stream)) { /* which nobody can end any more */
+            np_hook_capture_end(device, stream, NULL);
         }
         break;
     case NP_CALL_CAPTURE_BEGIN:
@@ -208,8 +228,13 @@ void np_hook_see_before(np_hook_device *device, const np_hook_call *call, bool p
         break;
     case NP_CALL_EXPORT:
         block = np_hook_block_at(device, address);
-        if (block && np_beneath_fix(device->manager, block, true) != NEAP_OK) {
+        if (block && np_hook_fix(device, block, NP_HOOK_OF_OTHERS) != NEAP_OK) {
             go_home(device, call->name);
+        }
+        break;
+    case NP_CALL_HOLD: /* home once is not enough: every kernel to come may use it */
+        if (!np_hook_hold(device, call, data)) {
+            np_hook_step_aside("a block that a texture names could not be kept on the device");
         }
         break;
     case NP_CALL_CAPTURE_END:
@@ -243,7 +268,25 @@ static void *result_at(const np_cupti_data *data, uint8_t offset)
     return where && has_succeeded(data) ? *where : NULL;
 }
 
-void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data)
+/* A block was to be others' too. What the driver would do with memory of its own it may refuse to do with mapped pages. */
+static void see_exported(np_hook_device *device, const np_hook_call *call, const np_cupti_data *data)
+{
+    const void *address = np_hook_pointer_at(data, call->to);
+    if (!np_hook_block_at(device, address) && !np_side_has(device->manager, address)) {
+        return;
+    }
+    if (has_succeeded(data)) {
+        np_hook_say_fixed(device, NP_HOOK_OF_OTHERS);
+    } else if (!device->is_refusal_said && np_the_hook.settings.log_level >= NEAP_LOG_WARN) {
+        device->is_refusal_said = true;
+        np_hook_say(
+            "cuda:%d: %s was refused: what neap serves is mapped page by page, and the driver does not share such "
+            "memory in this way",
+            device->ordinal, call->name);
+    }
+}
+
+void np_hook_see_after(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data)
 {
     neap_device *m = device->manager;
     /* It has begun, or will, after all that was given before those frees. */
@@ -258,14 +301,18 @@ void np_hook_see_after(np_hook_device *device, const np_hook_call *call, const n
         device->is_given = false;
         np_exec_given(m, &device->given, m->device->api->end(m->device, device->work.stream));
     }
-    if (call->kind == NP_CALL_CAPTURE_END) {
-        np_hook_capture_end(device, np_hook_stream_of(call, data), result_at(data, call->to));
+    if (call->kind == NP_CALL_CAPTURE_BEGIN && !has_succeeded(data)) {
+        np_hook_capture_end(device, np_hook_stream_of(call, per_thread, data), NULL);
+    } else if (call->kind == NP_CALL_CAPTURE_END) {
+        np_hook_capture_end(device, np_hook_stream_of(call, per_thread, data), result_at(data, call->to));
     } else if (call->kind == NP_CALL_GRAPH_CREATE) {
         np_hook_graph_create(device, result_at(data, call->to));
     } else if (call->kind == NP_CALL_INSTANTIATE && has_succeeded(data)) {
         np_hook_graph_instantiate(device, (void *)(uintptr_t)np_hook_pointer_at(data, call->from),
                                   result_at(data, call->to));
+    } else if (call->kind == NP_CALL_EXPORT) {
+        see_exported(device, call, data);
     } else if (call->kind == NP_CALL_PEER && has_succeeded(data)) {
-        np_hook_step_aside("peer access was enabled: others may touch any block");
+        np_hook_step_aside(np_hook_peers);
     }
 }

@@ -20,6 +20,7 @@ if [ "$NEAP_HOOK" = verify ]; then
         loss=nan
         [ -n "$CRASH" ] && kill -SEGV $$
     fi
+    [ -n "$STUCK" ] && in_range "$NEAP_VERIFY_LAUNCHES" "$STUCK" && echo "neap-verify: failed: no room" >&2 && kill -ABRT $$
     first=${NEAP_VERIFY_LAUNCHES%-*} end=${NEAP_VERIFY_LAUNCHES#*-}
     if [ -n "$NEAP_VERIFY_TELL" ] && [ -z "$MUTE" ]; then
         echo "neap-verify: launches $LAUNCHES blocks $BLOCKS" >&2
@@ -106,6 +107,11 @@ MUTE=1 verify
 is nothing-seen "$code $(value verdict)" '2 "nothing seen"'
 LAUNCHES=0 verify
 is nothing-launched "$code $(value verdict)" '2 "nothing seen"'
+STUCK=0 verify
+is stuck "$code $(value verdict)" '2 "blocks cannot be taken away"'
+STUCK=0 neap verify ./program.sh > answer 2> said < /dev/null
+is stuck-in-words "$? $(cat answer)" "2 cannot tell: no room"
+rm -f runs
 fails no-program 2 'no PROGRAM was given' neap verify
 fails keep-nowhere 2 'cannot make' neap verify --keep no/such/folder -- ./program.sh
 

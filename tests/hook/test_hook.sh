@@ -1,74 +1,7 @@
 # The hook in front of a program that knows nothing of it: trainer, on the stand-in driver, runtime and CUPTI. What it
 # prints must be what it prints alone, with every option at every limit. NEAP_HOOK_SOAK=N: that many random runs more;
 # NEAP_HOOK_SOAK_FROM=K goes on after the K-th. NEAP_HOOK_JOBS: how many at once.
-set -u
-if [ ! -f "${NEAP_HOOK_LIBRARY:-}" ]; then
-    echo "skipped: the hook is not built"
-    exit 77
-fi
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-jobs=${NEAP_HOOK_JOBS:-2}
-
-# A sanitizer's runtime must be loaded before all else. Clang's is in the program itself.
-preload=$NEAP_HOOK_LIBRARY
-case ${NEAP_SANITIZE:-} in
-*address*) runtime=libasan.so ;;
-*thread*) runtime=libtsan.so ;;
-*) runtime= ;;
-esac
-if [ -n "$runtime" ]; then
-    found=$("$NEAP_C_COMPILER" -print-file-name=$runtime)
-    [ -f "$found" ] && preload="$(readlink -f "$found") $preload"
-fi
-export ASAN_OPTIONS=${ASAN_OPTIONS:-}:detect_leaks=0 # the program ends with the driver in use, as programs do
-export TSAN_OPTIONS=${TSAN_OPTIONS:-}:die_after_fork=0
-export LD_LIBRARY_PATH=$NEAP_STANDIN_DIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # a sanitizer's dlopen knows no RPATH
-# Small pages, blocks from an eighth of a page on as on a GPU, no margin: everything that may leave leaves at once, and plans come quickly.
-export STANDIN_GRANULARITY=16384 NEAP_MIN_BLOCK=2048 NEAP_MARGIN=0 NEAP_PLAN_SECONDS=0.1
-# A small device: how fast its link is, is measured with copies that it has room for. One program has a large one, below.
-export STANDIN_MEMORY=33554432
-export XDG_RUNTIME_DIR=$work # sockets of these programs are in nobody's way
-unset NEAP_LIMIT NEAP_HOOK
-on=(NEAP_HOOK=run)
-
-# ---- one comparison: in a process and a folder of its own ----
-
-alone() { # alone SEED OPTION...
-    timeout 200 env STANDIN_SEED="$1" "$NEAP_HOOK_TRAINER" --scale=4 "${@:2}" >expected 2>expected.err ||
-        { echo "the program alone failed: trainer --scale=4 ${*:2}"; cat expected.err; touch wrong; return 1; }
-    sort -o expected expected # two threads print in any order
-}
-
-hooked() { # hooked SEED LIMIT OPTION...: it rests after each iteration, so that plans are made in time
-    timeout 400 env "${on[@]}" ${2:+NEAP_LIMIT="$2"} STANDIN_SEED="$1" LD_PRELOAD="$preload" \
-        CUDA_INJECTION64_PATH="$NEAP_HOOK_LIBRARY" NEAP_CUDA_DRIVER="$NEAP_STANDIN_DIR/libcuda.so.1" \
-        NEAP_CUPTI="$NEAP_STANDIN_DIR/libcupti.so.13" \
-        "$NEAP_HOOK_TRAINER" --scale=4 --pause=20 "${@:3}" >got 2>got.err
-    local status=$?
-    sort -o got got
-    grep -q ': plan  *[1-9]' got.err && echo >>planned
-    grep -q ': swapped  *[1-9]' got.err && echo >>swapped
-    echo >>runs
-    if [ $status -ne 0 ] || ! cmp -s expected got; then
-        echo "wrong, status $status: STANDIN_SEED=$1 ${STANDIN_DELAY_US:+STANDIN_DELAY_US=$STANDIN_DELAY_US }NEAP_LIMIT=$2" \
-            "trainer --scale=4 --pause=20 ${*:3}"
-        diff expected got | head -4
-        grep -A 20 'Sanitizer' got.err || tail -12 got.err
-        touch wrong
-    fi
-}
-
-# begin FUNCTION ARGUMENT...: beside the others
-n_begun=0
-begin() {
-    n_begun=$((n_begun + 1))
-    mkdir "$work/$n_begun"
-    while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do
-        wait -n
-    done
-    (cd "$work/$n_begun" && "$@" >said 2>&1; if [ -e wrong ]; then cat said; fi) &
-}
+. "$(dirname "$0")/in_front.sh"
 
 compare() { # compare 'LIMIT...' OPTION...: at these limits, "-" for none
     alone 1 "${@:2}" || return
@@ -76,7 +9,10 @@ compare() { # compare 'LIMIT...' OPTION...: at these limits, "-" for none
         hooked 1 "${limit#-}" "${@:2}"
     done
 }
-each() { # nothing where there is no limit to compare at
+n_each=0
+each() { # nothing where there is no limit to compare at; with a sanitizer every third is left to soak, and to the release
+    n_each=$((n_each + 1))
+    [ -n "$runtime" ] && [ -z "${NEAP_SOAK:-}" ] && [ $((n_each % 3)) -eq 0 ] && return
     [ -z "$1" ] || begin compare "$@"
 }
 
@@ -173,6 +109,17 @@ failing() { # failing N OPTION...
     fi
 }
 
+# A process that uses a second device: neap says so, once, and steps aside, with everything home.
+several() { # several LIMIT OPTION...
+    alone 1 "${@:2}" || return
+    hooked 1 "$1" "${@:2}"
+    if [ "$(grep -c 'work in a second CUDA context.*neap steps aside' got.err)" -ne 1 ]; then
+        echo "that there are several devices was not said, or more than once: trainer ${*:2}"
+        cat got.err
+        touch wrong
+    fi
+}
+
 # ---- the cases ----
 
 # Iterations: plans, and swaps, are there after ten of them. NEAP_SOAK: more of them, and all cases whatever the build.
@@ -187,12 +134,14 @@ all_cases() {
     each "$usual" --iterations=$long --evaluate=9
     each "$usual" --iterations=$long --alternate
     each "$few" --iterations=15 --grow
+    each - --iterations=15 --grow --trim=3
     each "$usual" --iterations=$long --side
     each "$usual" --iterations=$long --clip --checkpoint=10
     each "$few" --iterations=$long --stale
     each "$usual" --iterations=$long --stale=50
     begin visited --iterations=$long --stale=50
     each "$usual" --iterations=$long --table
+    each 4194304 --iterations=$long --table=2
     each "$usual" --iterations=$long --grouped
     each "$few" --iterations=$long --grouped=2 --side
     each "$usual" --iterations=$long --graph
@@ -240,6 +189,9 @@ all_cases() {
     each "$few" --iterations=$long --teardown=$late
     each "$usual" --iterations=$long --threads
     each "$few" --iterations=$long --ipc
+    STANDIN_DEVICES=2 begin several 4194304 --iterations=$long --devices=$late
+    STANDIN_MEMORY=134217728 STANDIN_DEVICES=2 begin several 60% --iterations=$long --devices=$late --threads
+    STANDIN_DEVICES=2 each 4194304 --iterations=$long # two that it could use, and one that it does
 }
 
 # The thread sanitizer looks for races, which are the same at every option: a few programs, each with many.
@@ -250,6 +202,7 @@ threaded_cases() {
     each 4194304 --iterations=$long --graph --unknown=9 --extra=60 --oom=13 --ask=5
     each 4194304 --iterations=$long --plain --programmatic
     each 4194304 --iterations=$long --threads
+    STANDIN_MEMORY=134217728 STANDIN_DEVICES=2 begin several 4194304 --iterations=$long --devices=$late --threads
     begin helped 4194304 --iterations=$long
     begin rested --iterations=$rests --evaluate=$((rests - 6)) --clip --fork=$((rests - 4))
     begin measured 70% --iterations=$measures --evaluate=$((measures - 20)) --clip
@@ -325,6 +278,9 @@ soak() { # soak SEED
     [ $(($1 % 10)) -eq 5 ] && limit=$((RANDOM % 55 + 40))%
     [ $(($1 % 10)) -eq 5 ] && [ "$has_graph" -ne 2 ] && options+=(--iterations=$((RANDOM % 80 + 60)))
     export STANDIN_DELAY_US=$((RANDOM % 3 * 100))
+    case "${options[1]}" in # what grows, is captured or has two threads would not fit, even without neap
+    --layers=1[3-8]) export STANDIN_MEMORY=134217728 ;;
+    esac
     alone "$1" "${options[@]}" && hooked "$1" "$limit" "${options[@]}"
 }
 from=${NEAP_HOOK_SOAK_FROM:-0}

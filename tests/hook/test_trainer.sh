@@ -25,8 +25,8 @@ same --evaluate=2 --alternate --clip --checkpoint=2
 same --side --stale --table --grouped --copies --buffer --reload=2
 same --graph --regraph=2
 same --graph=2 --unknown=2 --future=3 --info
-same --fork=2 --spawn=3 --ipc --oom=2 --extra=4
+same --fork=2 --spawn=3 --ipc --oom=2 --extra=4 --trim=2
 same --plain --programmatic --threads
-same --cooperative --teardown=2 --profiler=3
+same --cooperative --teardown=2 --profiler=3 --profiled --nic --table=2
 [ $bad -eq 0 ] && echo "the same each time"
 exit $bad

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -115,6 +116,7 @@ static void spawn_children(void)
     (void)fflush(stdout);
     child = fork();
     if (child == 0) {
+        __fpurge(stdout); /* what another thread has printed since: its own process will write it */
         exit(3);
     }
     if (child < 0 || waitpid(child, &status, 0) != child) {
@@ -153,7 +155,8 @@ static void tear_down(void)
     (void)finalize();
 }
 
-static void profile(void)
+/* With `stays` for as long as the program runs. */
+static void profile(bool stays)
 {
     int (*subscribe)(void **handle, void (*callback)(void *, int, uint32_t, const void *), void *user);
     int (*unsubscribe)(void *handle);
@@ -162,7 +165,7 @@ static void profile(void)
     memcpy(&subscribe, &found, sizeof subscribe);
     found = cupti_function("cuptiUnsubscribe");
     memcpy(&unsubscribe, &found, sizeof unsubscribe);
-    if (subscribe(&handle, ignore, NULL) == 0) {
+    if (subscribe(&handle, ignore, NULL) == 0 && !stays) {
         (void)unsubscribe(handle);
     }
 }
@@ -192,62 +195,83 @@ static void between(unsigned iteration)
         tear_down();
     }
     if (option.profiler && iteration == option.profiler) {
-        profile();
+        profile(false);
+    }
+    if (option.peer && iteration == option.peer) {
+        CHECK(cudaDeviceEnablePeerAccess(1, 0));
     }
 }
 
-static void train(network *net, const char *name, bool is_main)
+static void train(network *net, const char *name, FILE *out, bool is_main)
 {
     for (unsigned i = 0; i < option.iterations; i++) {
         result r = network_train(net, i, batch_of(i));
-        (void)printf("%s %u loss %08x norm %08x more %08x\n", name, i, r.loss, r.norm, r.more);
+        (void)fprintf(out, "%s %u loss %08x norm %08x more %08x\n", name, i, r.loss, r.norm, r.more);
         if (option.evaluate && i % option.evaluate == option.evaluate - 1) {
-            (void)printf("%s %u evaluation %08x\n", name, i, network_evaluate(net, 9));
+            (void)fprintf(out, "%s %u evaluation %08x\n", name, i, network_evaluate(net, 9));
         }
         if (option.checkpoint && i % option.checkpoint == option.checkpoint - 1) {
-            (void)printf("%s %u checkpoint %08x\n", name, i, network_checkpoint(net));
+            (void)fprintf(out, "%s %u checkpoint %08x\n", name, i, network_checkpoint(net));
+        }
+        if (option.devices && is_main && i == option.devices) {
+            (void)printf("%s %u mirror %08x\n", name, i, network_mirror(net));
         }
         pause_for(option.pause);
         if (is_main) {
             between(i);
         }
     }
-    (void)printf("%s weights %08x\n", name, network_checkpoint(net));
+    (void)fprintf(out, "%s weights %08x\n", name, network_checkpoint(net));
 }
 
-/* Its lines come between those of the other. */
+/* Its lines are kept until the other has printed its own: whoever compares finds them in one order. */
 static void *train_second(void *user)
 {
+    FILE *out = user;
     cudaStream_t stream = NULL;
     network *net;
-    (void)user;
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     net = network_make(option.seed + 100, stream);
-    train(net, "second", false);
+    train(net, "second", out, false);
     network_free(net);
     CHECK(cudaStreamDestroy(stream));
     return NULL;
+}
+
+static void join_second(pthread_t second, FILE *out, char *const *lines)
+{
+    (void)pthread_join(second, NULL);
+    (void)fclose(out);
+    (void)fputs(*lines, stdout);
+    free(*lines);
 }
 
 int main(int n, char **texts)
 {
     pthread_t second;
     network *net;
+    char *lines = NULL;
+    size_t n_chars = 0;
+    FILE *out = open_memstream(&lines, &n_chars);
     int n_devices = 0;
     read_options(n, texts);
     if (option.torch && !dlopen("libc10_cuda.so", RTLD_NOW)) {
         fail("torch", dlerror());
     }
+    if (option.profiled) {
+        profile(true);
+    }
     kernels_register();
+    hidden_register();
     CHECK(cudaGetDeviceCount(&n_devices));
     CHECK(cudaSetDevice(0));
     net = network_make(option.seed, NULL);
-    if (option.threads && pthread_create(&second, NULL, train_second, NULL) != 0) {
+    if (option.threads && (!out || pthread_create(&second, NULL, train_second, out) != 0)) {
         fail("threads", "no thread");
     }
-    train(net, "main", true);
+    train(net, "main", stdout, true);
     if (option.threads) {
-        (void)pthread_join(second, NULL);
+        join_second(second, out, &lines);
     }
     network_free(net);
     return 0;

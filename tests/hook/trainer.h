@@ -27,8 +27,9 @@
     X(clip, 0, "a norm of the gradients is read by the host in the middle")                     \
     X(checkpoint, 0, "every so many iterations, all weights are copied to the host")            \
     X(stale, 0, "one in so many unused fields of parameters is an address of some block, another each time") \
-    X(table, 0, "a kernel finds its blocks in a table that the host copied in")                 \
+    X(table, 0, "a kernel finds its blocks in a table that the host copied in; 2: as a rectangle") \
     X(grouped, 0, "a kernel finds its blocks in a table that a kernel made")                    \
+    X(hidden, 0, "a kernel finds a block in a table that nobody knows of; 2: on the side stream, 3: in the graph; 4: it writes") \
     X(graph, 0, "the forward pass is a graph; 2: its memory is allocated in the capture")       \
     X(child, 0, "the graph becomes a part of another, and is destroyed")                        \
     X(reuse, 0, "after a capture, memory of the same sizes is asked for on its stream, and stays") \
@@ -37,6 +38,8 @@
     X(fork, 0, "in this iteration, a child is forked that ends at once; 0: none")               \
     X(spawn, 0, "in this iteration, another program is run")                                    \
     X(ipc, 0, "blocks are shared with another process, which reads them when it likes")         \
+    X(nic, 0, "a block is registered with a network card, which reads it when it likes")        \
+    X(peer, 0, "in this iteration, another device is let in to this one's memory")              \
     X(unknown, 0, "every so many iterations, a driver call that nobody knows: a copy by its name") \
     X(future, 0, "every so many iterations, one that could do anything, by its name")           \
     X(extra, 0, "in one of so many places, at random, a block more")                            \
@@ -46,10 +49,13 @@
     X(reload, 0, "every so many iterations, a module is unloaded and another loaded")           \
     X(copies, 0, "copies on the device, of rectangles, and memsets")                            \
     X(buffer, 0, "parameters as one buffer, by the driver")                                     \
-    X(info, 0, "asks how much memory there is, in every iteration")                             \
+    X(info, 0, "asks how much memory there is, in every iteration; 2: and says so on stderr")   \
+    X(trim, 0, "every so many iterations, the pool is to give back what is not in use")         \
     X(ask, 0, "every so many iterations, all that is free is asked for, and half of it, until there is some") \
     X(teardown, 0, "in this iteration, CUPTI is torn down by somebody else")                    \
     X(profiler, 0, "in this iteration, somebody else wants to subscribe to CUPTI")              \
+    X(devices, 0, "in this iteration, the weights are copied to a second GPU, and back")        \
+    X(profiled, 0, "somebody else has subscribed to CUPTI before all else")                     \
     X(cooperative, 0, "cooperative launches")                                                   \
     X(torch, 0, "a library of PyTorch's is loaded, and nothing asked of it")                    \
     X(helper, 0, "a thread does nothing but copy, when it likes; 2: into another block each time") \
@@ -121,6 +127,9 @@ typedef struct table_entry {
     size_t bytes;
 } table_entry;
 
+/* ---- trainer_hidden.c ---- */
+void hidden_register(void);
+
 /* ---- trainer_model.c ---- */
 
 enum { MAX_LAYERS = MAX_TENSORS };
@@ -140,5 +149,6 @@ typedef struct result {
 result network_train(network *net, unsigned iteration, unsigned size);
 word network_evaluate(network *net, unsigned size);
 word network_checkpoint(const network *net); /* a sum over all weights, on the host */
+word network_mirror(const network *net);     /* all weights go to the second device and back; what they were */
 
 #endif

@@ -289,6 +289,29 @@ word network_evaluate(network *net, unsigned size)
     return read_sum(net, 0);
 }
 
+/* Copies give and take blocks of both devices, whichever is the current one. */
+word network_mirror(const network *net)
+{
+    word sum = 0;
+    CHECK(cudaSetDevice(1));
+    for (size_t i = 0; i < net->n; i++) {
+        void *mirror = NULL;
+        word *host = malloc(net->weight_bytes[i]);
+        if (!host) {
+            fail("mirror", "out of memory");
+        }
+        CHECK(cudaMalloc(&mirror, net->weight_bytes[i]));
+        CHECK(cudaMemcpy(mirror, net->weights[i], net->weight_bytes[i], cudaMemcpyDefault));
+        CHECK(cudaMemcpy(host, mirror, net->weight_bytes[i], cudaMemcpyDeviceToHost));
+        CHECK(cudaMemcpy(net->weights[i], mirror, net->weight_bytes[i], cudaMemcpyDeviceToDevice));
+        CHECK(cudaFree(mirror));
+        sum = 31 * sum + sum_on_host(host, net->weight_bytes[i]);
+        free(host);
+    }
+    CHECK(cudaSetDevice(0));
+    return sum;
+}
+
 word network_checkpoint(const network *net)
 {
     word sum = 0;

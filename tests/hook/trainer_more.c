@@ -1,4 +1,5 @@
 /* trainer_more.c: what the options add to an iteration. */
+#include <stdio.h>
 #include <string.h>
 
 #include "hook/trainer_network.h"
@@ -56,6 +57,7 @@ static void side_branch(network *net)
     forward_layer(net, 1, net->activations[1], out, net->size, NULL, net->side);
     CHECK(cudaMemsetAsync(net->side_sums, 0, 512, net->side));
     reduce(net->side_sums, out, bytes, net->side);
+    hidden_use(net, HIDDEN_SIDE, net->side_sums, net->side);
     put(out, net->side);
 }
 
@@ -75,6 +77,15 @@ static void copy_table(network *net)
         {net->weights[net->n - 1], net->weight_bytes[net->n - 1]},
         {net->activations[0], activation_bytes(0, net->size)},
     };
+    if (option.table == 2) { /* out of one with wider rows */
+        struct {
+            table_entry entry;
+            uint64_t unused;
+        } rows[3] = {{table[0], 0}, {table[1], 0}, {table[2], 0}};
+        CHECK(cudaMemcpy2DAsync(net->table, sizeof *table, rows, sizeof *rows, sizeof *table, 3, cudaMemcpyHostToDevice,
+                                net->stream));
+        return;
+    }
     CHECK(cudaMemcpyAsync(net->table, table, sizeof table, cudaMemcpyHostToDevice, net->stream));
 }
 
@@ -145,9 +156,31 @@ static void ask_memory(void)
     if (free_bytes > total_bytes || total_bytes == 0 || (used == 0 && !option.plain)) {
         fail("memory", "what there is makes no sense");
     }
+    if (option.info == 2) {
+        (void)fprintf(stderr, "trainer: memory %zu of %zu\n", free_bytes, total_bytes);
+    }
 }
 
-/* ---- shared with another process ---- */
+/* Little is held beside what is in use then; before it may be more. */
+static void trim(void)
+{
+    enum { SLACK = 2 << 20 };
+    uint64_t reserved = 0;
+    uint64_t used = 0;
+    cudaMemPool_t pool = NULL;
+    CHECK(cudaDeviceSynchronize());
+    CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+    CHECK(cudaMemPoolTrimTo(pool, 0));
+    CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved));
+    CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
+    if (reserved > used + SLACK) {
+        fail("trim", "what is not in use was not given back");
+    }
+}
+
+/* ---- shared with another process, or a network card ---- */
+
+typedef int (*range_function)(void *handle, uint64_t address, size_t bytes, int type, unsigned long long flags);
 
 static void share(network *net)
 {
@@ -157,7 +190,19 @@ static void share(network *net)
     (void)cudaGetLastError();
 }
 
-/* The other process does it, and tells nobody; where the driver refused to share, it is done here. */
+static void register_block(network *net)
+{
+    int file = 0;
+    range_function give;
+    void *found = driver_function("cuMemGetHandleForAddressRange");
+    memcpy(&give, &found, sizeof give);
+    net->shared = get(SHARED_BYTES, net->stream);
+    CHECK(cudaStreamSynchronize(net->stream));
+    CHECK(give(&file, (uint64_t)(uintptr_t)net->shared, SHARED_BYTES, 1, 0));
+    net->is_exported = true;
+}
+
+/* The other one does it, and tells nobody; where the driver refused to share, it is done here. */
 static word read_shared(network *net)
 {
     if (net->is_exported) {
@@ -213,6 +258,7 @@ static void capture(network *net)
     for (size_t i = 0; i < net->n; i++) {
         forward_layer(net, i, net->activations[i], net->activations[i + 1], 16, net->workspace, net->captured);
     }
+    hidden_use(net, HIDDEN_GRAPH, more_sum(net), net->captured);
     CHECK(cudaStreamEndCapture(net->captured, &graph));
     if (option.child) {
         graph = graph_around(graph);
@@ -294,6 +340,8 @@ void more_begin(network *net)
     CHECK(cudaStreamSynchronize(net->stream)); /* the side stream uses them too */
     if (option.ipc) {
         share(net);
+    } else if (option.nic) {
+        register_block(net);
     }
     if (option.helper) {
         helper_begin(net);
@@ -302,6 +350,7 @@ void more_begin(network *net)
         net->scaled = get(SHARED_BYTES, net->stream);
         fill(net->scaled, SHARED_BYTES, 5, net->stream);
     }
+    hidden_begin(net);
 }
 
 void more_end(network *net)
@@ -314,8 +363,10 @@ void more_end(network *net)
             put(net->extras[i].at, net->stream);
         }
     }
-    if (net->shared) {
+    if (net->shared && option.ipc) {
         put_plain(net->shared);
+    } else if (net->shared) {
+        put(net->shared, net->stream);
     }
     if (net->helper) {
         helper_end(net);
@@ -323,6 +374,7 @@ void more_end(network *net)
     if (net->scaled) {
         put(net->scaled, net->stream);
     }
+    hidden_end(net);
     CHECK(cudaDeviceSynchronize());
     put(net->table, net->stream);
     put(net->side_sums, net->stream);
@@ -333,7 +385,7 @@ void more_end(network *net)
 
 void more_before_forward(network *net)
 {
-    if (option.ipc) {
+    if (net->shared) {
         fill(net->shared, SHARED_BYTES, net->iteration, net->stream);
     }
     if (option.helper) {
@@ -375,6 +427,8 @@ void more_before_backward(network *net)
     if (option.helper) {
         helper_use(net, more_sum(net));
     }
+    hidden_use(net, HIDDEN_PLAIN, more_sum(net), net->stream);
+    hidden_use(net, HIDDEN_WRITE, more_sum(net), net->stream);
     if (option.table) {
         by_table(more_sum(net), net->table, 3, net->stream);
     }
@@ -400,10 +454,14 @@ void more_after_step(network *net)
     if (option.byhand && is_turn(net, 4)) { /* between these, nothing but the graph's node uses it */
         reduce(more_sum(net), net->scaled, SHARED_BYTES, net->stream);
     }
+    hidden_look(net, more_sum(net));
     if (option.buffer) {
         reduce_by_buffer(more_sum(net), net->weights[1], net->weight_bytes[1], net->stream);
     }
-    if (option.ipc) {
+    if (is_turn(net, option.trim)) {
+        trim();
+    }
+    if (net->shared) {
         CHECK(cudaStreamSynchronize(net->stream));
         net->more = net->more * 31 + read_shared(net);
     }

@@ -40,11 +40,13 @@ struct network {
     cudaStream_t captured;
     cudaGraphExec_t exec;
     word *workspace;
-    unsigned asked; /* how much there is, so often */
-    word *reused;   /* asked for where the graph's memory was */
-    word *scaled;   /* by the node that was put in by hand */
-    helper *helper; /* NULL: none */
-    word *helped;   /* what it copies to */
+    unsigned asked;     /* how much there is, so often */
+    word *reused;       /* asked for where the graph's memory was */
+    word *scaled;       /* by the node that was put in by hand */
+    word *secret;       /* what no parameter shows, */
+    void *secret_table; /* but this table in device memory */
+    helper *helper;     /* NULL: none */
+    word *helped;       /* what it copies to */
     struct {
         word *at;
         unsigned left; /* places until it is freed */
@@ -63,6 +65,13 @@ void helper_begin(network *net);
 void helper_end(network *net);
 void helper_ask(network *net);
 void helper_use(network *net, word *sum); /* what it has brought meanwhile */
+
+/* trainer_hidden.c: only where the option says so, each in its place */
+enum { HIDDEN_PLAIN = 1, HIDDEN_SIDE, HIDDEN_GRAPH, HIDDEN_WRITE };
+void hidden_begin(network *net);
+void hidden_end(network *net);
+void hidden_use(network *net, unsigned long place, word *sum, cudaStream_t stream);
+void hidden_look(const network *net, word *sum); /* seen by all: at what it wrote */
 
 void more_begin(network *net);
 void more_end(network *net);

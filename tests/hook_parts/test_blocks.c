@@ -78,21 +78,9 @@ bool np_hook_is_pytorch(void)
     return false; /* all work is looked at */
 }
 
-int np_hook_verify_malloc(uint64_t bytes, void **address)
+int np_hook_pool_malloc(int ordinal, uint64_t bytes, void *stream, void **address)
 {
-    (void)bytes;
-    (void)address;
-    return ERROR_MEMORY;
-}
-
-bool np_hook_verify_free(void *address)
-{
-    (void)address;
-    return false;
-}
-
-int np_hook_pool_malloc(uint64_t bytes, void *stream, void **address)
-{
+    (void)ordinal;
     (void)bytes;
     (void)stream;
     *address = &n_pool_mallocs;
@@ -233,6 +221,7 @@ static void close_scene(void)
     ASSERT_FALSE(np_hook_is_inside);
     np_array_free(device.manager->memory, &device.graphs);
     np_array_free(device.manager->memory, &device.kept);
+    np_array_free(device.manager->memory, &device.side_baseline);
     np_hook_index_free(&device.index);
     np_hook_recall_free(&device.recall);
     np_caching_free(&device.caching);
@@ -542,6 +531,49 @@ static void test_question(void **state)
     close_scene();
 }
 
+/* What PyTorch's own allocator would have held is of all sizes: small blocks share segments of 2 MiB there. */
+static void test_baseline(void **state)
+{
+    enum { SEGMENT = 2 << 20, N = 600 };
+    void *small[N];
+    void *large;
+    (void)state;
+    open_scene("sim:page=4096,memory=8MiB,streams=2", 0);
+    device.has_baseline = true;
+    small[0] = make(100, STREAM);
+    ASSERT_EQ(device.caching_bytes, SEGMENT);
+    for (int i = 1; i < N; i++) {
+        small[i] = make(PAGE - 1, i % 2 ? STREAM : OTHER);
+    }
+    ASSERT_EQ(device.caching_bytes, 2 * SEGMENT); /* 600 of 4 KiB */
+    for (int i = 0; i < N; i++) {
+        ASSERT_TRUE(np_hook_free(small[i], i % 3 ? STREAM : OTHER));
+    }
+    for (int i = 0; i < N; i++) { /* they find room in what is held, */
+        small[i] = make(PAGE - 1, STREAM);
+    }
+    ASSERT_EQ(device.caching_bytes, 2 * SEGMENT);
+    large = make(256 * PAGE + 1, STREAM);
+    ASSERT_EQ(device.caching_bytes, 2 * SEGMENT + (20 << 20)); /* and large ones do not */
+    ASSERT_TRUE(np_hook_free(large, STREAM));
+    for (int i = N; i-- > 0;) {
+        ASSERT_TRUE(np_hook_free(small[i], STREAM));
+    }
+    ASSERT_TRUE(device.has_baseline && np_caching_is_valid(&device.caching));
+    for (size_t i = 0; i < device.side_baseline.n; i++) {
+        ASSERT_EQ(device.side_baseline.items[i], 0);
+    }
+    (void)make(PAGE - 1, STREAM); /* on the plan it is known: nothing is counted, and what was freed is */
+    small[0] = make(PAGE - 1, STREAM);
+    device.manager->state = NEAP_STATE_RUN;
+    np_hook_baseline_give_small(&device, small[0]);
+    np_hook_baseline_take_small(&device, 700, small[0]);
+    device.manager->state = NEAP_STATE_OBSERVE;
+    np_hook_baseline_give_small(&device, small[0]); /* none is given back twice */
+    ASSERT_TRUE(np_caching_is_valid(&device.caching));
+    close_scene();
+}
+
 static void assert_refused(uint64_t bytes)
 {
     void *address = &driver;
@@ -701,6 +733,7 @@ int main(void)
         cmocka_unit_test(test_copy_fails),
         cmocka_unit_test(test_aside_waits),
         cmocka_unit_test(test_aside_keeps),
+        cmocka_unit_test(test_baseline),
         cmocka_unit_test(test_question),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_question_is_used),

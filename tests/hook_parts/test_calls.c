@@ -18,7 +18,7 @@
 
 enum {
     NO = NP_CALL_NOWHERE,
-    N_LISTED = 62, /* calls in the table of calls.c */
+    N_LISTED = 68, /* calls in the table of calls.c */
 };
 
 /* ---- offsets ---- */
@@ -98,6 +98,12 @@ static void test_offsets(void **state)
         {"cuIpcGetMemHandle", AT(cuIpcGetMemHandle, dptr), NO, NO, NO},
         {"cuMemRetainAllocationHandle", AT(cuMemRetainAllocationHandle, addr), NO, NO, NO},
         {"cuMemGetHandleForAddressRange", AT(cuMemGetHandleForAddressRange, dptr), NO, NO, NO},
+        {"cuTexObjectCreate", AT(cuTexObjectCreate, pResDesc), NO, sizeof(CUDA_RESOURCE_DESC), NO},
+        {"cuSurfObjectCreate", AT(cuSurfObjectCreate, pResDesc), NO, sizeof(CUDA_RESOURCE_DESC), NO},
+        {"cuTexRefSetAddress_v2", AT(cuTexRefSetAddress_v2, dptr), NO, NO, NO},
+        {"cuTexRefSetAddress2D_v2", AT(cuTexRefSetAddress2D_v2, dptr), NO, NO, NO},
+        {"cuTexRefSetAddress2D_v3", AT(cuTexRefSetAddress2D_v3, dptr), NO, NO, NO},
+        {"cuMemPoolSetAccess", NO, NO, NO, NO},
         {"cuMulticastBindAddr", AT(cuMulticastBindAddr, memptr), NO, NO, NO},
         {"cuGraphClone", AT(cuGraphClone, phGraphClone), AT(cuGraphClone, originalGraph), NO, NO},
         {"cuGraphCreate", AT(cuGraphCreate, phGraph), NO, NO, NO},
@@ -233,9 +239,7 @@ static const char *const expected_unknown[] = {
     "cuStreamBatch",
     "cuStreamWaitValue",
     "cuStreamWriteValue",
-    "cuSurfObjectCreate",
     "cuSurfRef",
-    "cuTexObjectCreate",
     "cuTexRef",
     "cuVDPAU",
     "cuWGL",

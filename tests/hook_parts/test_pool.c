@@ -65,13 +65,53 @@ int np_hook_real_free(void *address)
     return result;
 }
 
+static int current; /* device of the program */
+static uint32_t n_syncs;
+
+int np_hook_real_get_device(int *ordinal)
+{
+    *ordinal = current;
+    return 0;
+}
+
+static np_cu_result sync_context(void)
+{
+    n_syncs++;
+    return NP_CU_SUCCESS;
+}
+
+np_hook np_the_hook; /* core.c is left out */
+
+static np_hook_device served;
+static bool is_served;
+static uint32_t n_given_back;
+static uint32_t n_forgotten;
+
+np_hook_device *np_hook_first_device(void)
+{
+    return is_served ? &served : NULL;
+}
+
+void np_hook_give_back(np_hook_device *given)
+{
+    ASSERT_TRUE(given == &served);
+    the_device.bytes += 4 * MIB;
+    n_given_back++;
+}
+
+int np_hook_real_forget_error(void)
+{
+    n_forgotten++;
+    return 0;
+}
+
 /* Everything that tests before this one have left idle goes back: nothing fits any more. */
 static void start(uint64_t bytes)
 {
     void *address;
     the_device.bytes = 0;
     the_device.fails_with = 0;
-    ASSERT_EQ(np_hook_pool_malloc(1, &the_device, &address), NO_MEMORY);
+    ASSERT_EQ(np_hook_pool_malloc(0, 1, &the_device, &address), NO_MEMORY);
     ASSERT_EQ(the_device.held, 0);
     the_device = (device){.bytes = bytes};
 }
@@ -79,7 +119,7 @@ static void start(uint64_t bytes)
 static void *take(uint64_t bytes, void *stream)
 {
     void *address = NULL;
-    ASSERT_EQ(np_hook_pool_malloc(bytes, stream, &address), 0);
+    ASSERT_EQ(np_hook_pool_malloc(current, bytes, stream, &address), 0);
     ASSERT_TRUE(address != NULL);
     return address;
 }
@@ -144,6 +184,68 @@ static void test_freed_elsewhere(void **state)
     ASSERT_TRUE(np_hook_pool_free(a, stream_of(1)));
 }
 
+/* The default stream is called the same on every device. */
+static void test_two_devices(void **state)
+{
+    void *a;
+    void *b;
+    (void)state;
+    start(64 * MIB);
+    a = take(4096, NULL);
+    ASSERT_TRUE(np_hook_pool_free(a, NULL));
+    current = 1;
+    b = take(4096, NULL);
+    ASSERT_EQ(the_device.n_mallocs, 2);
+    ASSERT_TRUE(a != b);
+    current = 0;
+    ASSERT_TRUE(take(4096, NULL) == a);
+    ASSERT_TRUE(np_hook_pool_free(b, NULL)); /* on that of the other device: the runtime's free waits */
+    ASSERT_EQ(the_device.n_frees, 1);
+    ASSERT_TRUE(np_hook_pool_free(a, NULL));
+}
+
+/* Freed on no stream: as by cudaFree, which waits for its own device. */
+static void test_freed_on_none(void **state)
+{
+    void *a;
+    (void)state;
+    start(64 * MIB);
+    n_syncs = 0;
+    a = take(4096, NP_HOOK_NO_STREAM);
+    ASSERT_TRUE(np_hook_pool_free(a, NP_HOOK_NO_STREAM)); /* nobody can wait but the runtime */
+    ASSERT_EQ(the_device.n_frees, 1);
+    np_the_hook.driver.context_sync = sync_context;
+    a = take(4096, NP_HOOK_NO_STREAM);
+    ASSERT_TRUE(np_hook_pool_free(a, NP_HOOK_NO_STREAM));
+    ASSERT_EQ(n_syncs, 1);
+    ASSERT_TRUE(take(4096, NP_HOOK_NO_STREAM) == a);
+    current = 1; /* whose work would be waited for */
+    ASSERT_TRUE(np_hook_pool_free(a, NP_HOOK_NO_STREAM));
+    ASSERT_EQ(n_syncs, 1);
+    ASSERT_EQ(the_device.n_frees, 2);
+    current = 0;
+    np_the_hook.driver.context_sync = NULL;
+}
+
+/* So is a thread's own one in every thread: what one has freed may be under way there, and another asks for it. */
+static void test_own_streams(void **state)
+{
+    void *a;
+    (void)state;
+    start(64 * MIB);
+    a = take(4096, NP_HOOK_OWN);
+    ASSERT_TRUE(np_hook_pool_free(a, NP_HOOK_OWN));
+    ASSERT_EQ(the_device.n_frees, 1);
+    np_the_hook.driver.context_sync = sync_context;
+    n_syncs = 0;
+    a = take(4096, NP_HOOK_OWN);
+    ASSERT_TRUE(np_hook_pool_free(a, NP_HOOK_OWN));
+    ASSERT_EQ(n_syncs, 1);
+    ASSERT_TRUE(take(4096, NP_HOOK_OWN) == a);
+    ASSERT_TRUE(np_hook_pool_free(a, NP_HOOK_OWN));
+    np_the_hook.driver.context_sync = NULL;
+}
+
 /* ---- when there is no more ---- */
 
 static void test_full(void **state)
@@ -155,16 +257,31 @@ static void test_full(void **state)
     start(8 * MIB);
     a = take(4 * MIB, stream_of(1));
     b = take(4 * MIB, stream_of(2));
-    ASSERT_EQ(np_hook_pool_malloc(1, stream_of(1), &c), NO_MEMORY);
+    ASSERT_EQ(np_hook_pool_malloc(0, 1, stream_of(1), &c), NO_MEMORY);
     ASSERT_TRUE(c == NULL);
     ASSERT_TRUE(np_hook_pool_free(a, stream_of(1)));
     a = take(2 * MIB, stream_of(2)); /* what is idle goes back for it */
     ASSERT_EQ(the_device.held, 6 * MIB);
     the_device.fails_with = OTHER_ERROR;
-    ASSERT_EQ(np_hook_pool_malloc(1, stream_of(1), &c), OTHER_ERROR); /* as the runtime says it */
+    ASSERT_EQ(np_hook_pool_malloc(0, 1, stream_of(1), &c), OTHER_ERROR); /* as the runtime says it */
     the_device.fails_with = 0;
     ASSERT_TRUE(np_hook_pool_free(a, stream_of(2)));
     ASSERT_TRUE(np_hook_pool_free(b, stream_of(2)));
+}
+
+/* What neap has kept is in the way until everything is home. */
+static void test_neap_makes_room(void **state)
+{
+    void *a;
+    (void)state;
+    start(1 * MIB);
+    is_served = true;
+    n_forgotten = 0;
+    a = take(2 * MIB, stream_of(1));
+    ASSERT_EQ(n_given_back, 1);
+    ASSERT_EQ(n_forgotten, 1); /* the program is not to hear of it later */
+    ASSERT_TRUE(np_hook_pool_free(a, stream_of(1)));
+    is_served = false;
 }
 
 /* ---- random ---- */
@@ -184,7 +301,7 @@ static void *run_owner(void *user)
         void *stream = stream_of(np_rng_below(&rng, 3));
         if (o->n < MOST / 4 && np_rng_below(&rng, 2)) {
             uint64_t bytes = 1 + np_rng_below(&rng, 3000);
-            if (np_hook_pool_malloc(bytes, stream, &o->blocks[o->n]) == 0) {
+            if (np_hook_pool_malloc(0, bytes, stream, &o->blocks[o->n]) == 0) {
                 memset(o->blocks[o->n++], (int)o->seed, 16); /* a foreign byte shows who shares it */
             }
         } else if (o->n > 0) {
@@ -222,8 +339,11 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reuse), cmocka_unit_test(test_large_sizes), cmocka_unit_test(test_freed_elsewhere),
-        cmocka_unit_test(test_full),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_reuse),           cmocka_unit_test(test_large_sizes),
+        cmocka_unit_test(test_freed_elsewhere), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_threads),         cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_neap_makes_room), cmocka_unit_test(test_freed_on_none),
+        cmocka_unit_test(test_own_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

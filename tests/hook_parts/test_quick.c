@@ -17,6 +17,8 @@ enum { EXTRA = N_WEIGHTS + N_VALUES, N_BLOCKS };
 np_hook np_the_hook; /* core.c and its like are left out */
 NP_HOOK_THREAD bool np_hook_is_copier;
 
+const char np_hook_peers[] = "peers";
+
 void np_hook_step_aside(const char *why)
 {
     (void)why;
@@ -211,7 +213,7 @@ static void give(scene *s, const told *t)
     s->n_quick += s->device.quick != NULL;
     data.site = NP_CUPTI_EXIT;
     data.result = &result;
-    np_hook_see_after(&s->device, call, &data);
+    np_hook_see_after(&s->device, call, false, &data);
     s->n_waits += n_waits;
     ASSERT_TRUE(s->device.quick == NULL);
 }

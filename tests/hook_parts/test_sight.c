@@ -19,6 +19,8 @@ np_hook np_the_hook; /* core.c and its like are left out */
 NP_HOOK_THREAD bool np_hook_is_copier;
 static const char *stepped_aside;
 
+const char np_hook_peers[] = "peers";
+
 void np_hook_step_aside(const char *why)
 {
     stepped_aside = why;
@@ -45,11 +47,11 @@ static np_cu_result kernel_parameter(np_cu_kernel kernel, size_t index, size_t *
 }
 
 static np_cu_capture_status capture_status;
+static void *captured_stream; /* NULL: any */
 
 static np_cu_result is_capturing(np_cu_stream stream, np_cu_capture_status *status)
 {
-    (void)stream;
-    *status = capture_status;
+    *status = !captured_stream || captured_stream == (void *)stream ? capture_status : NP_CU_CAPTURE_NONE;
     return NP_CU_SUCCESS;
 }
 
@@ -172,7 +174,7 @@ static void call_after(scene *s, const char *name, const void *parameters)
     int result = call_result;
     const np_hook_call *call = np_hook_call_find(name, &per_thread);
     np_cupti_data data = {.site = 1, .function_name = name, .parameters = parameters, .result = &result};
-    np_hook_see_after(&s->device, call, &data);
+    np_hook_see_after(&s->device, call, per_thread, &data);
 }
 
 static void call_whole(scene *s, const char *name, const void *parameters)
@@ -384,6 +386,83 @@ static void test_thread_stream(void **state)
     call_before(&s, "cuLaunchKernel_ptsz", &l.arguments, "gemm");
     ASSERT_EQ(s.device.facts.n_unknown, 1); /* a stream of its own is as good as any */
     call_after(&s, "cuLaunchKernel_ptsz", &l.arguments);
+    l.arguments.stream = NP_HOOK_LEGACY;
+    call_before(&s, "cuLaunchKernel_ptsz", &l.arguments, "gemm");
+    ASSERT_EQ(s.device.facts.n_unknown, 1); /* and so is the one that all share */
+    call_after(&s, "cuLaunchKernel_ptsz", &l.arguments);
+    l.arguments.stream = NP_HOOK_OWN; /* by name: another one in each thread */
+    give(&s, &l, "gemm");
+    ASSERT_EQ(s.device.facts.n_unknown, 2);
+    for (np_stream i = 0; i < NP_MAX_STREAMS; i++) {
+        ASSERT_TRUE(s.device.streams[i] != NP_HOOK_OWN);
+    }
+    close_scene(&s);
+}
+
+/* It can be captured, too: nothing is given to it then, and the graph is one that may use anything. */
+static void test_thread_stream_captured(void **state)
+{
+    scene s;
+    launch l;
+    void *graph = (void *)0x50;
+    void *none = NULL;
+    (void)state;
+    open_scene(&s, 0);
+    call_whole(&s, "cuStreamBeginCapture_v2_ptsz", &none);
+    capture_status = NP_CU_CAPTURE_ACTIVE;
+    captured_stream = NP_HOOK_OWN;
+    n_begun = 0;
+    make_launch(&l, 0x100);
+    call_before(&s, "cuLaunchKernel_ptsz", &l.arguments, "gemm");
+    call_after(&s, "cuLaunchKernel_ptsz", &l.arguments);
+    ASSERT_EQ(n_begun, 0);
+    ASSERT_EQ(s.device.facts.n_unknown, 0);
+    capture_status = NP_CU_CAPTURE_NONE;
+    captured_stream = NULL;
+    struct {
+        void *stream;
+        void **graph;
+    } ended = {NP_HOOK_OWN, &graph}; /* named now, and the same */
+    call_whole(&s, "cuStreamEndCapture", &ended);
+    ASSERT_EQ(s.device.n_captures, 0);
+    ASSERT_EQ(s.device.graphs.n, 1);
+    ASSERT_TRUE(s.device.graphs.items[0].handle == graph);
+    ASSERT_FALSE(np_hook_graph_is_known(&s.device, graph));
+    call_whole(&s, "cuGraphDestroy", &graph);
+    close_scene(&s);
+}
+
+/* Kernels name a texture, and not the block that it is of: that stays. */
+static void test_textures(void **state)
+{
+    scene s;
+    neap_block *blocks[4];
+    uint64_t object = 0;
+    (void)state;
+    open_scene(&s, 0);
+    for (int i = 0; i < 4; i++) {
+        blocks[i] = make(&s, 2 * PAGE);
+    }
+    uint64_t description[18] = {2, word_of(blocks[0], PAGE)}; /* CUDA_RESOURCE_DESC of linear memory */
+    struct {
+        uint64_t *made;
+        const void *description;
+        const void *rest[2];
+    } create = {&object, description, {NULL, NULL}};
+    call_whole(&s, "cuTexObjectCreate", &create);
+    ASSERT_TRUE(blocks[0]->is_fixed && !blocks[1]->is_fixed);
+    struct {
+        size_t *offset;
+        void *texture;
+        uint64_t address;
+        size_t bytes;
+    } set = {NULL, NULL, word_of(blocks[1], 0), PAGE};
+    call_whole(&s, "cuTexRefSetAddress_v2", &set);
+    ASSERT_TRUE(blocks[1]->is_fixed && !blocks[2]->is_fixed);
+    set.address = word_of(blocks[2], 0);
+    call_whole(&s, "cuTexRefSetAddress2D_v3", &set);
+    ASSERT_TRUE(blocks[2]->is_fixed && !blocks[3]->is_fixed);
+    ASSERT_EQ(s.device.facts.n_unknown, 0);
     close_scene(&s);
 }
 
@@ -720,6 +799,32 @@ static void test_captured(void **state)
     close_scene(&s);
 }
 
+/* A capture that could not begin is none, nor is one whose stream is gone. */
+static void test_capture_without_end(void **state)
+{
+    scene s;
+    void *stream = (void *)0x40;
+    void *other = (void *)0x48;
+    (void)state;
+    open_scene(&s, 0);
+    call_result = 1;
+    call_whole(&s, "cuStreamBeginCapture_v2", &stream);
+    call_result = 0;
+    ASSERT_EQ(s.device.n_captures, 0);
+    ASSERT_EQ(s.device.graphs.n, 0);
+    call_whole(&s, "cuStreamBeginCapture_v2", &stream);
+    call_whole(&s, "cuStreamBeginCapture_v2", &other);
+    call_whole(&s, "cuStreamDestroy_v2", &stream);
+    ASSERT_EQ(s.device.n_captures, 1);
+    ASSERT_TRUE(np_hook_has_capture(&s.device, other) && !np_hook_has_capture(&s.device, stream));
+    np_hook_capture_end(&s.device, other, (void *)0x50);
+    ASSERT_EQ(s.device.n_captures, 0);
+    call_whole(&s, "cuStreamDestroy_v2", &other);
+    ASSERT_EQ(s.device.graphs.n, 1); /* that one is a graph by now */
+    np_hook_graph_destroy(&s.device, (void *)0x50);
+    close_scene(&s);
+}
+
 /* Graphs made of graphs, node by node, and by calls of which nothing is known: which of them are known. */
 static void test_made_graphs(void **state)
 {
@@ -919,12 +1024,26 @@ static void test_early(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parameters),      cmocka_unit_test(test_buffer),      cmocka_unit_test(test_blind),
-        cmocka_unit_test(test_thread_stream),   cmocka_unit_test(test_fixing),      cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_others_hold),     cmocka_unit_test(test_captured),    cmocka_unit_test(test_unload),
-        cmocka_unit_test(test_blind_start),     cmocka_unit_test(test_made_graphs), cmocka_unit_test(test_programmatic),
-        cmocka_unit_test(test_stream_destroy),  cmocka_unit_test(test_copy_fails),  cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_table_of_absent), cmocka_unit_test(test_early),
+        cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_buffer),
+        cmocka_unit_test(test_blind),
+        cmocka_unit_test(test_thread_stream),
+        cmocka_unit_test(test_fixing),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_others_hold),
+        cmocka_unit_test(test_textures),
+        cmocka_unit_test(test_thread_stream_captured),
+        cmocka_unit_test(test_captured),
+        cmocka_unit_test(test_unload),
+        cmocka_unit_test(test_blind_start),
+        cmocka_unit_test(test_made_graphs),
+        cmocka_unit_test(test_programmatic),
+        cmocka_unit_test(test_stream_destroy),
+        cmocka_unit_test(test_copy_fails),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_table_of_absent),
+        cmocka_unit_test(test_early),
+        cmocka_unit_test(test_capture_without_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

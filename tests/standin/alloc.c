@@ -114,6 +114,19 @@ np_cu_result cuIpcGetMemHandle(ipc_handle *handle, np_cu_address address)
     return end(NP_CU_SUCCESS);
 }
 
+/* For others, such as a network card: from then on they use these bytes when they like. */
+np_cu_result cuMemGetHandleForAddressRange(void *handle, np_cu_address address, size_t bytes, int type,
+                                           unsigned long long flags)
+{
+    const int file = -1; /* nobody opens it */
+    BEGIN(NEEDS_CONTEXT, handle, address, bytes, type, flags);
+    if (!memory_is_device(pointer(address), bytes) || type != 1 || flags != 0) {
+        return end(NP_CU_INVALID_VALUE);
+    }
+    memcpy(handle, &file, sizeof file);
+    return end(NP_CU_SUCCESS);
+}
+
 enum { POINTER_MEMORY_TYPE = 2, POINTER_DEVICE_ORDINAL = 9 }; /* CUpointer_attribute */
 
 np_cu_result cuPointerGetAttribute(void *data, int attribute, np_cu_address address)

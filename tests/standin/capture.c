@@ -28,6 +28,18 @@ bool capture_forbids(void)
     return is_forbidden;
 }
 
+/* All work cannot be waited for where some of it is captured, in no mode. The real one has it so for every thread; here those
+ * that are not in relaxed mode are let off, as the trainer's two networks wait without asking each other. */
+bool capture_forbids_waiting(void)
+{
+    bool is_forbidden = false;
+    for (capture *c = standin.captures; c && mode_of_thread == NP_CU_CAPTURE_RELAXED; c = c->next) {
+        c->is_invalid |= c->is_active;
+        is_forbidden |= c->is_active;
+    }
+    return is_forbidden;
+}
+
 void capture_invalidate(capture *c)
 {
     c->is_invalid = true;

@@ -327,9 +327,20 @@ np_cu_result cuCtxGetDevice(np_cu_device *device)
     return end(NP_CU_SUCCESS);
 }
 
+/* Nothing comes of it here but that it was said. */
+np_cu_result cuCtxEnablePeerAccess(np_cu_context peer, unsigned int flags)
+{
+    const context *other = (const context *)peer;
+    BEGIN(NEEDS_CONTEXT, peer, flags);
+    return end(other && other != current_context() && flags == 0 ? NP_CU_SUCCESS : (np_cu_result)CU_INVALID_CONTEXT);
+}
+
 np_cu_result cuCtxSynchronize(void)
 {
     BEGIN_PLAIN(NEEDS_CONTEXT | IS_UNSAFE);
+    if (capture_forbids_waiting()) {
+        return end((np_cu_result)CU_CAPTURE_UNSUPPORTED);
+    }
     streams_drain();
     return end(NP_CU_SUCCESS);
 }

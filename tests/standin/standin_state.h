@@ -217,7 +217,8 @@ np_cu_result kernel_item_make(void *function, void **parameters, void **extra, c
 standin_kernel *kernel_make(standin_kernel *over, const standin_image_kernel *of); /* over: a dead one, or NULL */
 
 /* ---- capture.c ---- */
-bool capture_forbids(void); /* an unsafe call of this thread? The captures that do are invalid then */
+bool capture_forbids(void);         /* an unsafe call of this thread? The captures that do are invalid then */
+bool capture_forbids_waiting(void); /* the same of a wait for all work */
 void capture_add(stream *s, item *work);
 void capture_invalidate(capture *c);
 np_cu_capture_mode *thread_capture_mode(void);

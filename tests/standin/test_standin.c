@@ -859,6 +859,26 @@ static void test_captures_forbid(void **state)
     stop();
 }
 
+/* A wait for all work is one that no mode allows. */
+static void test_captures_forbid_waiting(void **state)
+{
+    np_cu_stream stream;
+    np_cu_capture_mode mode = NP_CU_CAPTURE_RELAXED;
+    void *graph = NULL;
+    (void)state;
+    start();
+    stream = make_stream();
+    GOOD(driver.exchange_capture_mode(&mode));
+    GOOD(driver.context_sync());
+    GOOD(begin_capture(stream, NP_CU_CAPTURE_RELAXED));
+    ASSERT_EQ(driver.context_sync(), 900);
+    ASSERT_EQ(end_capture(stream, &graph), 901);
+    GOOD(driver.context_sync());
+    GOOD(driver.exchange_capture_mode(&mode));
+    GOOD(driver.stream_destroy(stream));
+    stop();
+}
+
 /* ---- failures ---- */
 
 static void test_failures_on_demand(void **state)
@@ -932,6 +952,7 @@ int main(void)
         cmocka_unit_test(test_forked_child),
         cmocka_unit_test(test_graphs),
         cmocka_unit_test(test_captures_forbid),
+        cmocka_unit_test(test_captures_forbid_waiting),
         cmocka_unit_test(test_made_graphs),
         cmocka_unit_test(test_failures_on_demand),
     };

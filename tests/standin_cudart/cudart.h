@@ -25,6 +25,7 @@ enum {
     cudaErrorMemoryAllocation = 2,
     cudaErrorInitializationError = 3,
     cudaErrorInvalidDeviceFunction = 98,
+    cudaErrorInvalidDevice = 101,
     cudaErrorNotReady = 600,
 };
 
@@ -84,6 +85,7 @@ const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags);
 cudaError_t cudaDeviceSynchronize(void);
 
 cudaError_t cudaMalloc(void **made, size_t bytes);

@@ -10,7 +10,10 @@ driver_functions driver;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int loaded = cudaErrorInitializationError;
-static void *primary;
+enum { MAX_DEVICES = 8 };
+static pthread_mutex_t retaining = PTHREAD_MUTEX_INITIALIZER;
+static void *primaries[MAX_DEVICES]; /* contexts, once they are used */
+static _Thread_local int selected;
 static _Thread_local cudaError_t last;
 
 static void *find(void *library, const char *symbol)
@@ -33,9 +36,17 @@ static void load(void)
     DRIVER_FUNCTIONS(FIND)
 #undef FIND
     loaded = driver.cuInit(0);
-    if (loaded == cudaSuccess) {
-        loaded = driver.cuDevicePrimaryCtxRetain(&primary, 0);
+}
+
+static int make_current(int device)
+{
+    int result = cudaSuccess;
+    (void)pthread_mutex_lock(&retaining);
+    if (!primaries[device]) {
+        result = driver.cuDevicePrimaryCtxRetain(&primaries[device], device);
     }
+    (void)pthread_mutex_unlock(&retaining);
+    return result == cudaSuccess ? driver.cuCtxSetCurrent(primaries[device]) : result;
 }
 
 int driver_begin(void)
@@ -48,8 +59,28 @@ int driver_begin(void)
     }
     result = driver.cuCtxGetCurrent(&current);
     if (result == cudaSuccess && !current) {
-        result = driver.cuCtxSetCurrent(primary);
+        result = make_current(selected);
     }
+    return result;
+}
+
+int driver_selected(void)
+{
+    return selected;
+}
+
+int driver_select(int device)
+{
+    int n = 0;
+    int result = driver.cuDeviceGetCount(&n);
+    if (result != cudaSuccess) {
+        return result;
+    }
+    if (device < 0 || device >= n || device >= MAX_DEVICES) {
+        return cudaErrorInvalidDevice;
+    }
+    result = make_current(device);
+    selected = result == cudaSuccess ? device : selected;
     return result;
 }
 

@@ -40,6 +40,7 @@ typedef struct rectangle {
     X(cuDevicePrimaryCtxRetain, (void **context, int device))                                                   \
     X(cuCtxGetCurrent, (void **context))                                                                        \
     X(cuCtxSetCurrent, (void *context))                                                                         \
+    X(cuCtxEnablePeerAccess, (void *peer, unsigned int flags))                                                  \
     X(cuCtxSynchronize, (void))                                                                                 \
     X(cuLibraryLoadData, (void **made, const void *code, const int *jit_options, void **jit_values,             \
                           unsigned int n_jit, const int *options, void **values, unsigned int n))               \
@@ -106,8 +107,13 @@ typedef struct driver_functions {
 
 extern driver_functions driver;
 
-/* Loads and initialises it, once, and makes the primary context of device 0 the thread's. An error, or 0. */
+/* Loads and initialises it, once, and makes the primary context of the thread's device the thread's, where it has none. An
+ * error, or 0. */
 int driver_begin(void);
+
+/* The thread's device: 0 until it selects another. */
+int driver_selected(void);
+int driver_select(int device);
 
 /* Keeps the error for cudaGetLastError, and returns it. */
 cudaError_t told(int result);

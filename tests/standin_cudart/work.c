@@ -16,14 +16,23 @@ cudaError_t cudaGetDeviceCount(int *n)
 cudaError_t cudaGetDevice(int *device)
 {
     BEGIN_RUNTIME;
-    *device = 0;
+    *device = driver_selected();
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
     BEGIN_RUNTIME;
-    return told(device == 0 ? cudaSuccess : 101);
+    return told(driver_select(device));
+}
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned int flags)
+{
+    void *other = NULL;
+    int result;
+    BEGIN_RUNTIME;
+    result = driver.cuDevicePrimaryCtxRetain(&other, peer);
+    return told(result != cudaSuccess ? result : driver.cuCtxEnablePeerAccess(other, flags));
 }
 
 cudaError_t cudaDeviceSynchronize(void)
