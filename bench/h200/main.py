@@ -33,6 +33,7 @@ class Context:
         self.table = Table(args.csv)
         self.pairs, self.block_s, self.settle_s = args.pairs, args.block, args.settle
         self.has_rival = not args.no_rival
+        self.shares = args.limits
         self.names = args.models.split(",") if args.models else None
         self.began = time.monotonic()
         self.deadline = self.began + args.seconds if args.seconds else None
@@ -70,11 +71,25 @@ class Context:
         self.put(rows)
 
 
+def shares(text):
+    """"70,50" or "none": whole per cent of the peak load."""
+    try:
+        found = [] if text == "none" else [int(word) for word in text.split(",")]
+    except ValueError:
+        found = [0]
+    if not all(0 < share < 100 for share in found):
+        raise argparse.ArgumentTypeError(f"'{text}' is neither none nor per cent, as in 70,60,50")
+    return tuple(found)
+
+
 def parse():
     parser = argparse.ArgumentParser(prog="bench/h200.sh", description="Measures neap on a GPU; bench/h200/README.md.")
     slices = [*TIMES, *OTHERS, "all"]
     parser.add_argument("slices", nargs="+", choices=slices, metavar="SLICE", help=", ".join(slices))
     parser.add_argument("--models", metavar="A,B", help="those of zoo.py alone; for departures, the departures")
+    parser.add_argument(
+        "--limits", type=shares, default=slice_times.TIGHT, metavar="A,B", help="of the tight slice, in %%, or none: 70,60,50"
+    )
     parser.add_argument("--pairs", type=int, default=12, help="rounds of interleaved blocks of steps")
     parser.add_argument("--block", type=float, default=0.25, help="seconds a block takes, about")
     parser.add_argument("--settle", type=float, default=15, help="seconds at most until a plan is followed")

@@ -20,7 +20,14 @@ POOL = ["vgg16", "resnet50", "vgg16-224", "resnet50-224", "gpt2-bf16", "vit-b16"
 SWAP = POOL + ["vgg16-fp32", "resnet50-fp32"]
 MODELS = {"pool": POOL, "swap": SWAP, "tight": SWAP}
 
-TIGHT = (70, 60, 50)  # % of the peak load
+TIGHT = (70, 60, 50)  # % of the peak load, unless others are asked for
+SAVE = "save_on_cpu"
+# What is its memory: the tensors that it has at once, or what PyTorch's allocator holds for them. {setting: (PyTorch's
+# figure, the child of neap's that is held to it)}
+RIVALS = {
+    "save_on_cpu": ("max_memory_allocated", "as save_on_cpu"),
+    "save_on_cpu_reserved": ("max_memory_reserved", "as save_on_cpu holds"),
+}
 CONTEXT_BYTES = 1 << 30  # of a process, beside what its program asks for
 UNKNOWN_LOAD = 25 * 10**9
 ROOM_BYTES = 138 * 10**9  # of the device, for children that are there at once
@@ -75,14 +82,14 @@ def forecast(ctx, model):
     """Records the model and plans on the trace."""
     trace = ctx.bench.work / f"{model}.neap.gz"
     record(ctx, model, trace)
-    of_run = [("--overhead", "1%"), *(("--limit", f"{share}%") for share in TIGHT)]
+    of_run = [("--overhead", "1%"), *(("--limit", f"{share}%") for share in ctx.shares)]
     questions = [("--threads", "4", "--overhead", "1%"), *(("--run", *words) for words in of_run)]
     with futures.ThreadPoolExecutor() as pool:
         paper, free, *tight = pool.map(lambda words: ctx.bench.query("swap", str(trace), *words), questions)
     for plan in (paper, free):
         if not plan.get("limit"):
             raise Failed(plan.get("reason", "neap swap found no plan"))
-    return Forecast(paper["peak_load"], paper["load_min"], paper, free, dict(zip(TIGHT, tight)))
+    return Forecast(paper["peak_load"], paper["load_min"], paper, free, dict(zip(ctx.shares, tight)))
 
 
 def planned_runs(ctx, wanted, seen):
@@ -93,19 +100,19 @@ def planned_runs(ctx, wanted, seen):
         words = ["--limit", f"{100 * share:.4f}%"] if seen.has_free_swaps() else ["--overhead", "1%"]
         runs.append(Run("no-overhead", ["run", *words], seen.has_free_swaps(), share=share))
     if "tight" in wanted:
-        runs += [Run(f"{share}%", ["run", "--limit", f"{share}%"], True, share=share / 100) for share in TIGHT]
+        runs += [Run(f"{share}%", ["run", "--limit", f"{share}%"], True, share=share / 100) for share in ctx.shares]
         if ctx.has_rival:
-            runs.append(Run("save_on_cpu", None, args=("--save-on-cpu",), share=0.5))
+            runs.append(Run(SAVE, None, args=("--save-on-cpu",), share=0.5))
     return runs
 
 
 def waves(runs, peak_load):
-    """Runs that fit on the device beside the two baselines and the twin. save_on_cpu brings a rival of its own size."""
+    """Runs that fit on the device beside the two baselines and the twin. save_on_cpu brings rivals of its own size."""
     room = ROOM_BYTES - 3.3 * peak_load - 3 * CONTEXT_BYTES
     wave, used = [], 0.0
     for run in runs:
         need = run.share * peak_load * 1.05 + CONTEXT_BYTES
-        need *= 2 if run.name == "save_on_cpu" else 1
+        need *= 1 + len(RIVALS) if run.name == SAVE else 1
         if wave and used + need > room:
             yield wave
             wave, used = [], 0.0
@@ -167,22 +174,23 @@ def run_wave(ctx, model, runs):
 
 
 def set_up_all(ctx, model, runs, children):
-    """save_on_cpu comes early: a rival that is held to its memory can load meanwhile."""
-    order = sorted(runs, key=lambda run: run.name not in (pairs.PLAIN, pairs.TWIN, "save_on_cpu"))
+    """save_on_cpu comes early: rivals that are held to its memory can load meanwhile."""
+    order = sorted(runs, key=lambda run: run.name not in (pairs.PLAIN, pairs.TWIN, SAVE))
     for run in order:
         set_up(ctx, run, children[run.name])
-        if run.name == "save_on_cpu" and run.error is None and runs[0].error is None:
-            rival = rival_of(run, runs[0])
-            children[rival.name] = Child(ctx.bench, rival.name, model, (), rival.neap, rival.swaps)
-            runs.append(rival)
-            order.append(rival)
+        if run.name == SAVE and run.error is None and runs[0].error is None:
+            for rival in rivals_of(run, runs[0]):
+                children[rival.name] = Child(ctx.bench, rival.name, model, (), rival.neap, rival.swaps)
+                runs.append(rival)
+                order.append(rival)
 
 
-def rival_of(save, plain):
-    """neap at the memory that save_on_cpu needs: as a share of plain's peak, since it is compared once on its plan."""
-    share = save.report["memory"]["max_memory_allocated"] / max(1, plain.report["memory"]["max_memory_allocated"])
-    share = min(1.0, max(0.01, share))
-    return Run("as save_on_cpu", ["run", "--limit", f"{100 * share:.2f}%"], True, share=share)
+def rivals_of(save, plain):
+    """neap at the memory of save_on_cpu: as a share of plain's peak, since it is compared once on its plan."""
+    peak = max(1, plain.report["memory"]["max_memory_allocated"])
+    for figure, name in RIVALS.values():
+        share = min(1.0, max(0.01, save.report["memory"][figure] / peak))
+        yield Run(name, ["run", "--limit", f"{100 * share:.2f}%"], True, share=share)
 
 
 def put(ctx, model, fill, slice_name, setting, runs, needed):
@@ -209,19 +217,20 @@ def put_wave(ctx, model, wanted, runs, times, seen):
     if "no-overhead" in runs:
         needed = base + ["no-overhead"]
         put(ctx, model, lambda rows: times_rows.swap(rows, runs, times, seen), "swap", "no-overhead", runs, needed)
-    for share in TIGHT:
+    for share in ctx.shares:
         needed = base + [f"{share}%"]
         if needed[-1] in runs:
             fill = lambda rows, s=share: times_rows.tight(rows, runs, times, seen, s)
             put(ctx, model, fill, "tight", needed[-1], runs, needed)
-    if "save_on_cpu" in runs:
-        needed = base + ["save_on_cpu", "as save_on_cpu"]
-        put(ctx, model, lambda rows: times_rows.save(rows, runs, times), "tight", "save_on_cpu", runs, needed)
+    for setting, (figure, rival) in RIVALS.items() if SAVE in runs else ():
+        needed = base + [SAVE, rival]
+        fill = lambda rows, f=figure, r=rival: times_rows.save(rows, runs, times, f, r)
+        put(ctx, model, fill, "tight", setting, runs, needed)
 
 
 def run_model(ctx, model, wanted):
     seen = None
-    if wanted != {"pool"}:
+    if "swap" in wanted or ("tight" in wanted and ctx.shares):
         ctx.say("  recording, and planning on the trace")
         rows = Setting("trace", model, "neap swap")
         try:

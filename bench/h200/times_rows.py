@@ -124,12 +124,11 @@ def tight(rows, runs, times, seen, share):
         rows.add("off_step", distance, note="the same from predicted_step, as a share of the pool's step in these rounds")
 
 
-def save(rows, runs, times):
-    rival, theirs = runs["as save_on_cpu"], runs["save_on_cpu"].report["memory"]
-    memory = theirs["max_memory_allocated"]
-    rows.add("memory", memory, "bytes", note="save_on_cpu: peak allocated")
-    rows.add("memory_reserved", theirs["max_memory_reserved"], "bytes", note="save_on_cpu")
-    add_held(rows, rival, memory)
+def save(rows, runs, times, figure, name):
+    """save_on_cpu against the child of neap's that was held to as much memory, by that figure of PyTorch's."""
+    rival, theirs = runs[name], runs["save_on_cpu"].report["memory"]
+    rows.add("memory", theirs[figure], "bytes", note=f"save_on_cpu: {figure}")
+    add_held(rows, rival, theirs[figure])
     rows.add("ratio_save", pairs.ratio(times, "plain", "save_on_cpu"), note="step time by plain's")
-    rows.add("ratio_neap", pairs.ratio(times, "plain", rival.name), note="step time by plain's")
-    rows.add("added_ratio", pairs.added_ratio(times, "plain", "save_on_cpu", rival.name), "", ">=3", note_of(rival))
+    rows.add("ratio_neap", pairs.ratio(times, "plain", name), note="step time by plain's")
+    rows.add("added_ratio", pairs.added_ratio(times, "plain", "save_on_cpu", name), "", ">=3", note_of(rival))
