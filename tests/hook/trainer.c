@@ -82,6 +82,9 @@ static void read_options(int n, char **texts)
 static void fork_child(void)
 {
     int status = 0;
+    uint64_t random = 1;
+    void *some = some_address(&random); /* asked for here: another thread may have the lock at the fork, and keep it */
+    void *first = first_block();
     pid_t child;
     (void)fflush(stdout);
     child = fork();
@@ -90,13 +93,12 @@ static void fork_child(void)
     }
     if (child == 0) {
         void *made = NULL;
-        uint64_t random = 1;
-        (void)cudaFree(some_address(&random)); /* that is not its own, and with that nothing happens */
-        (void)cudaFreeAsync(first_block(), NULL);
-        (void)cudaFree(first_block());
-        cudaError_t first = cudaMallocAsync(&made, 1 << 20, NULL);
-        cudaError_t second = cudaMalloc(&made, 1 << 20);
-        _exit(10 * first + second);
+        (void)cudaFree(some); /* that is not its own, and with that nothing happens */
+        (void)cudaFreeAsync(first, NULL);
+        (void)cudaFree(first);
+        cudaError_t ordered = cudaMallocAsync(&made, 1 << 20, NULL);
+        cudaError_t plain = cudaMalloc(&made, 1 << 20);
+        _exit(10 * ordered + plain);
     }
     if (waitpid(child, &status, 0) != child) {
         fail("waitpid", "failed");
