@@ -1,6 +1,5 @@
 #include "base/background.h"
 
-#include <pthread.h>
 #include <stddef.h>
 #include <sys/resource.h>
 
@@ -8,29 +7,29 @@
  * load a program's data, not nothing. */
 enum { LOWER = 10 };
 
-typedef struct work {
-    void (*job)(void *user);
-    void *user;
-} work;
-
 /* To Linux a thread is a process of its own here; elsewhere all threads of the program would be meant. */
 static void *do_work(void *user)
 {
-    const work *given = user;
+    const np_background *work = user;
 #ifdef __linux__
     (void)setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + LOWER); /* 19 at the most */
 #endif
-    given->job(given->user);
+    work->job(work->user);
     return NULL;
 }
 
-void np_in_background(void (*job)(void *user), void *user)
+void np_background_begin(np_background *work, void (*job)(void *user), void *user)
 {
-    work given = {.job = job, .user = user};
-    pthread_t thread;
-    if (pthread_create(&thread, NULL, do_work, &given) == 0) {
-        (void)pthread_join(thread, NULL);
+    work->job = job;
+    work->user = user;
+    work->is_begun = pthread_create(&work->thread, NULL, do_work, work) == 0;
+}
+
+void np_background_end(np_background *work)
+{
+    if (work->is_begun) {
+        (void)pthread_join(work->thread, NULL);
     } else {
-        job(user);
+        work->job(work->user);
     }
 }

@@ -74,6 +74,15 @@ static bool has_swaps(const neap_device *m)
     return false;
 }
 
+/* Host memory for what is above the limit at the peak. Of the load as it is on a plan: what a program needs once, at its
+ * start, is no reason to pin memory. */
+static uint64_t least_host(const neap_device *m, const np_lesson *lesson)
+{
+    uint64_t load = m->state == NEAP_STATE_RUN ? m->pattern->program.peak_load : 0;
+    uint64_t limit = lesson->limit ? lesson->limit : (uint64_t)(lesson->limit_share * (double)load);
+    return limit > 0 && limit < load && !lesson->is_quick ? load - limit : 0;
+}
+
 bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
 {
     np_lesson *lesson = np_memory_alloc_zero(m->memory, 1, sizeof *lesson);
@@ -108,6 +117,7 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->has_tolls = m->is_beneath;
     lesson->host_device = m->is_beneath ? m->device : NULL;
     lesson->host_bytes = m->host.held_bytes; /* of which the plan before this one gives its own back */
+    lesson->host_least = least_host(m, lesson);
     status = copy_doubts(m, wish, lesson);
     if (status == NEAP_OK) {
         status = copy_times(m, wish->timed, lesson);

@@ -343,16 +343,9 @@ static neap_status make_program(np_study *s)
 }
 
 /* In chunks. What cannot be had now is looked for when the plan is entered. */
-void np_lesson_prepare_host(np_lesson *lesson)
+static void prepare_host(np_lesson *lesson, uint64_t needed)
 {
     uint64_t page = lesson->page_bytes;
-    uint64_t needed = 0;
-    bool is_needed = lesson->status == NEAP_OK && lesson->host_device && lesson->program.swaps.n > 0;
-    for (size_t i = 0; is_needed && i < lesson->program.lives.n; i++) {
-        const np_program_life *life = &lesson->program.lives.items[i];
-        uint64_t lead = np_program_lead(&lesson->program, (uint32_t)i, page);
-        needed += life->swapped ? (lead + life->bytes + page - 1) / page * page : 0;
-    }
     while (needed > lesson->host_bytes && !(lesson->is_stopping && atomic_load(lesson->is_stopping))) {
         np_slot chunk = {.bytes = needed - lesson->host_bytes};
         chunk.bytes = chunk.bytes < HOST_CHUNK ? (chunk.bytes + page - 1) / page * page : HOST_CHUNK;
@@ -363,6 +356,26 @@ void np_lesson_prepare_host(np_lesson *lesson)
         lesson->chunks.items[lesson->chunks.n++] = chunk;
         lesson->host_bytes += chunk.bytes;
     }
+}
+
+void np_lesson_prepare_least(np_lesson *lesson)
+{
+    if (lesson->host_device) {
+        prepare_host(lesson, lesson->host_least);
+    }
+}
+
+void np_lesson_prepare_host(np_lesson *lesson)
+{
+    uint64_t page = lesson->page_bytes;
+    uint64_t needed = 0;
+    bool is_needed = lesson->status == NEAP_OK && lesson->host_device && lesson->program.swaps.n > 0;
+    for (size_t i = 0; is_needed && i < lesson->program.lives.n; i++) {
+        const np_program_life *life = &lesson->program.lives.items[i];
+        uint64_t lead = np_program_lead(&lesson->program, (uint32_t)i, page);
+        needed += life->swapped ? (lead + life->bytes + page - 1) / page * page : 0;
+    }
+    prepare_host(lesson, needed);
 }
 
 void np_lesson_learn(np_lesson *lesson)

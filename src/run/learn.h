@@ -61,6 +61,7 @@ typedef struct np_lesson {
 
     np_device *host_device; /* NULL, or host memory for what leaves is made ready by it, beside the program */
     uint64_t host_bytes;    /* that there is already */
+    uint64_t host_least;    /* that any plan within the limit needs; 0: not known */
 
     /* what comes out */
     np_array(np_slot) chunks; /* of host memory: to be added, or given back */
@@ -98,7 +99,9 @@ uint64_t np_lesson_arena_limit(const np_lesson *lesson, uint64_t limit);
 /* What takes long is done by one thread, or several: it asks nothing of any device. */
 void np_lesson_learn(np_lesson *lesson);
 
-/* Host memory for what leaves by the plan that was learned. The driver is asked for it. */
+/* Host memory for what leaves: of it, as much as any plan needs, while the lesson is learned; and when it has been, all that
+ * its plan needs. The driver is asked for it. */
+void np_lesson_prepare_least(np_lesson *lesson);
 void np_lesson_prepare_host(np_lesson *lesson);
 void np_lesson_free(np_lesson *lesson); /* NULL is allowed */
 

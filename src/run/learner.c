@@ -1,7 +1,8 @@
 /* learner.c: the thread that learns lessons, one at a time, beside the program.
  *
  * To plan takes seconds of several cores. A program that has few of them would wait for its own plan: planning takes what
- * the program leaves. Not so the driver, whose locks the program waits for: it is called from the thread itself. */
+ * the program leaves. Not so the driver, whose locks the program waits for: it is called from the thread itself, which makes
+ * host memory meanwhile: what any plan needs first, and the rest of it when the plan is there. */
 #include "base/background.h"
 #include "run/learn.h"
 
@@ -16,6 +17,15 @@ static void plan(void *user)
     np_lesson_learn(user);
 }
 
+static void learn_and_prepare(np_lesson *lesson)
+{
+    np_background planning;
+    np_background_begin(&planning, plan, lesson);
+    np_lesson_prepare_least(lesson);
+    np_background_end(&planning);
+    np_lesson_prepare_host(lesson);
+}
+
 static void *work(void *user)
 {
     np_learner *learner = user;
@@ -27,8 +37,7 @@ static void *work(void *user)
             continue;
         }
         (void)pthread_mutex_unlock(&learner->lock);
-        np_in_background(plan, lesson);
-        np_lesson_prepare_host(lesson);
+        learn_and_prepare(lesson);
         (void)pthread_mutex_lock(&learner->lock);
         learner->lesson = NULL;
         learner->learned = lesson;
@@ -69,6 +78,7 @@ void np_learner_free(np_learner *learner)
 neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
 {
     if (learner->learns_at_once) {
+        np_lesson_prepare_least(lesson);
         np_lesson_learn(lesson);
         np_lesson_prepare_host(lesson);
         learner->learned = lesson;

@@ -32,12 +32,19 @@ static void look(void *user)
     np_parallel_for(2, N_JOBS, note_priority, noted);
 }
 
+static void run(np_background *work, seen *noted)
+{
+    np_background_begin(work, look, noted);
+    np_background_end(work);
+}
+
 static void test_lower_priority(void **state)
 {
+    np_background work;
     seen noted = {0};
     int lower = priority_here() + 10;
     (void)state;
-    np_in_background(look, &noted);
+    run(&work, &noted);
     assert_false(pthread_equal(noted.thread, pthread_self()));
 #ifdef __linux__
     for (int i = 0; i < N_JOBS; i++) {
@@ -48,10 +55,11 @@ static void test_lower_priority(void **state)
 
 static void test_caller_keeps_its_own(void **state)
 {
+    np_background work;
     seen noted = {0};
     int before = priority_here();
     (void)state;
-    np_in_background(look, &noted);
+    run(&work, &noted);
     assert_int_equal(priority_here(), before);
 }
 
