@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # h200.sh SLICE... [--models A,B] [--pairs N] [--seconds S]: what neap does to PyTorch programs on a GPU, measured.
-# SLICE: pool, swap, tight, same, fit, departures, startup, ranks, or all. bench/h200/README.md says how each row is made.
+# SLICE: pool, swap, tight, same, fit, departures, startup, ranks, verify, or all. bench/h200/README.md says how each row is made.
 #
 # Rows go to bench/results/h200.csv, in the place of those of the same model and setting, so that the table can be
 # measured a slice at a time. NEAP_BUILD_DIR: a folder with neap and libneap_hook.so; without it both are built. PYTHON: a

@@ -126,6 +126,7 @@ class Child:
     def __init__(self, bench, name, model, args=(), neap=None, swaps=False):
         self.name = name
         self.swaps = swaps  # whether its plan is to have swaps
+        self.is_plain = neap is None
         self.log = bench.log(f"{model}-{name}")
         self.is_ready = False
         self.pending = b""

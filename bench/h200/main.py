@@ -11,6 +11,7 @@ import slice_ranks
 import slice_starts
 import slice_times
 import slice_values
+import slice_verify
 from child import Bench, end_all
 from results import Setting, Table
 
@@ -22,6 +23,7 @@ OTHERS = {
     "departures": slice_values.departures,
     "startup": slice_starts.startup,
     "ranks": slice_ranks.ranks,
+    "verify": slice_verify.verify,
 }
 
 

@@ -20,7 +20,9 @@ import sys
 from child import Bench, Child, Failed
 
 RESAMPLES = 2000
-STEPS_MIN = 4  # of a block: at the end of each the device comes to rest, and copies that would go on beside the next step end
+# Of a block, at least: at its end the device comes to rest, and copies that would go on beside the next step end. A plain
+# child has none such.
+STEPS_MIN, PLAIN_STEPS_MIN = 4, 2
 
 
 PLAIN, TWIN = "plain", "twin"  # names of children
@@ -38,7 +40,7 @@ def core_groups():
 def block_steps(child, block_s):
     """How many steps take about that long."""
     ms = child.ask("steps", n=3)["ms"]
-    return max(STEPS_MIN, math.ceil(block_s * 1e3 / ms))
+    return max(PLAIN_STEPS_MIN if child.is_plain else STEPS_MIN, math.ceil(block_s * 1e3 / ms))
 
 
 def measure(children, pairs, block_s, say=lambda line: None):

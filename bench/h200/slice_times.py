@@ -211,7 +211,7 @@ def is_good(runs, name):
 
 
 def put_wave(ctx, model, wanted, runs, times, seen):
-    base = ["plain", "pool"]
+    base = [pairs.PLAIN, "pool"]
     if "pool" in wanted:
         put(ctx, model, lambda rows: times_rows.pool(rows, runs, times), "pool", "pool", runs, base)
     if "no-overhead" in runs:
@@ -223,7 +223,7 @@ def put_wave(ctx, model, wanted, runs, times, seen):
             fill = lambda rows, s=share: times_rows.tight(rows, runs, times, seen, s)
             put(ctx, model, fill, "tight", needed[-1], runs, needed)
     for setting, (figure, rival) in RIVALS.items() if SAVE in runs else ():
-        needed = base + [SAVE, rival]
+        needed = [pairs.PLAIN, SAVE, rival]
         fill = lambda rows, f=figure, r=rival: times_rows.save(rows, runs, times, f, r)
         put(ctx, model, fill, "tight", setting, runs, needed)
 
@@ -242,7 +242,9 @@ def run_model(ctx, model, wanted):
                 ctx.fail("swap", model, "no-overhead", f"no forecast: {failed}")
         ctx.put(rows)
     for number, wave in enumerate(waves(planned_runs(ctx, wanted, seen), seen.peak_load if seen else UNKNOWN_LOAD)):
-        runs = [Run(pairs.PLAIN, None), Run("pool", ["run"]), *wave, Run(pairs.TWIN, None)]
+        runs = [Run(pairs.PLAIN, None), *wave]
+        if "pool" in wanted or any(run.name != SAVE for run in wave):  # save_on_cpu is compared with plain alone
+            runs[1:] = [Run("pool", ["run"]), *wave, Run(pairs.TWIN, None)]
         by_name, times = run_wave(ctx, model, runs)
         put_wave(ctx, model, wanted if number == 0 else wanted - {"pool"}, by_name, times, seen)
 

@@ -95,18 +95,31 @@ def swap(results):
     return table(head, rows)
 
 
+def points_cell(row, words):
+    """How far off, in points of overhead, and whether that is met."""
+    if not row or not row["value"]:
+        return ""
+    met = f": {MARKS[row['met']]}" if row["met"] else ""
+    return f"{100 * float(row['value']):.1f} {words}{met}"
+
+
 def tight_cell(results, model, setting):
     """The steps that were foretold and measured, how far the overhead is from the plan's, and what is met of it."""
     key = ("tight", model, setting)
-    step, off = results.number(*key, "step"), results.number(*key, "off_plan")
+    step = results.number(*key, "step")
     if step is None:
         return "not measured"
     foretold = results.number(*key, "predicted_step")
     steps = f"{text(foretold, 1)} / {step:.1f} ms" if foretold else f"{step:.1f} ms"
     held = "" if results.met(*key, "footprint") == "yes" else "limit **missed**"
-    points = f"{100 * off:.1f} points off: {MARKS[results.met(*key, 'off_plan')]}" if off is not None else ""
     own, planned = results.number(*key, "overhead_neap"), results.number(*key, "predicted_plan")
-    return both(steps, held, points, f"{100 * abs(own - planned):.1f} by its own" if None not in (own, planned) else "")
+    return both(
+        steps,
+        held,
+        points_cell(results.row(*key, "off_plan"), "points off"),
+        points_cell(results.row(*key, "off_step"), "of this base"),
+        f"{100 * abs(own - planned):.1f} by its own" if None not in (own, planned) else "",
+    )
 
 
 def tight(results):
@@ -158,9 +171,9 @@ def departures(results):
 
 
 def others(results):
-    """fit, startup, ranks: all that something is asked of."""
+    """fit, startup, ranks, verify: all that something is asked of."""
     rows = []
-    for slice_name in ("fit", "startup", "ranks"):
+    for slice_name in ("fit", "startup", "ranks", "verify"):
         for model, setting in results.settings(slice_name):
             for (kind, m, s, figure), row in results.rows.items():
                 if (kind, m, s) == (slice_name, model, setting) and row["asked"]:

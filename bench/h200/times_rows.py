@@ -87,10 +87,17 @@ def predicted_step(run):
     return iteration_ns * (1 + planned) / 1e6 if planned is not None and iteration_ns else None
 
 
-def of_this_base(run, times):
-    """The overhead that was foretold, of an iteration as it is now: where the host holds a program up, it was another."""
-    step = predicted_step(run)
-    return step / statistics.median(times["pool"]) - 1 if step and times.get("pool") else None
+def off_step(run, times):
+    """How far steps are from the one that was foretold, as a share of the pool's step in the same round: how far the
+    overhead is from the planned one, both of the same base. Where the host holds a program up, the base was another when
+    the plan was made."""
+    foretold = predicted_step(run)
+    rounds = list(zip(times.get("pool", ()), times[run.name]))
+    if not foretold or not rounds:
+        return None
+    value, low, high = pairs.interval([(ours - foretold) / base for base, ours in rounds], statistics.median)
+    slack = (pairs.noise(times) - 1) * statistics.median(ours / base for base, ours in rounds)
+    return off((value, low - slack, high + slack), 0.0)
 
 
 def swap(rows, runs, times, seen):
@@ -119,9 +126,9 @@ def tight(rows, runs, times, seen, share):
         distance = off(measured, forecasted)
         if distance:
             rows.add(figure, distance, "", "<=0.05", "overhead_pool from the predicted")
-    distance = off(measured, of_this_base(run, times))
+    distance = off_step(run, times)
     if distance:
-        rows.add("off_step", distance, note="the same from predicted_step, as a share of the pool's step in these rounds")
+        rows.add("off_step", distance, "", "<=0.05", "step from predicted_step, as a share of the pool's in the same round")
 
 
 def save(rows, runs, times, figure, name):

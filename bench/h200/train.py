@@ -1,6 +1,7 @@
 """train.py: trains one network; the program that every row of h200.csv is about.
 
     train.py --model NAME [--steps N] [--departure NAME] ...   trains, prints one JSON document
+    train.py --model NAME --values ...                          trains, prints what was computed, and nothing else
     train.py --model NAME --serve ...                           does what it is told, a JSON line each on stdin
     torchrun ... train.py --model NAME --ranks FOLDER ...       one of several that train together (gloo); the document is
                                                                 FOLDER/RANK.json
@@ -213,6 +214,11 @@ def serve(trainer, replies):
 def train(trainer, replies):
     trainer.open()
     times = []
+    if trainer.args.values:
+        trainer.run(trainer.args.steps)
+        report = trainer.report()
+        replies.write("".join(f"{loss!r}\n" for loss in report["losses"]) + report["sha256"] + "\n")
+        return
     if trainer.args.run_ahead:
         trainer.run(trainer.args.warmup + trainer.args.steps)
         trainer.sync()
@@ -239,6 +245,7 @@ def parse():
     parser.add_argument("--steps", type=int, default=20, help="that are timed")
     parser.add_argument("--warmup", type=int, default=0, help="steps before")
     parser.add_argument("--run-ahead", action="store_true", help="the host waits for the last step alone")
+    parser.add_argument("--values", action="store_true", help="print losses and a digest of the weights alone")
     parser.add_argument("--lr", type=float, default=0.01)
     parser.add_argument("--save-on-cpu", action="store_true", help="what backward needs waits in pinned host memory")
     parser.add_argument("--departure", choices=DEPARTURES)
