@@ -159,10 +159,13 @@ void swap_take_link(const neap_trace *trace, const char *given, const char **nam
 {
     const char *recorded = neap_trace_meta(trace, "link");
     const char *latency = neap_trace_meta(trace, "link_latency_us");
+    const char *share = neap_trace_meta(trace, "link_busy_share");
     double us = 0;
+    double busy = 0;
     if (!given && recorded && parse_speeds(recorded, link)) {
         *name = recorded;
         link->latency_us = latency && units_parse_ratio(latency, &us) && us > 0 ? us : 0;
+        link->busy_share = share && units_parse_ratio(share, &busy) && busy > 0 && busy <= 1 ? busy : 0;
     }
 }
 

@@ -29,13 +29,17 @@ const char *swap_link_text(const neap_link *link, char *text, size_t n)
 {
     char both[UNITS_CHARS] = "";
     char latency[UNITS_CHARS] = "";
+    char busy[UNITS_CHARS] = "";
     if (link->both_gbs > 0) {
         (void)snprintf(both, sizeof both, ", %g together", link->both_gbs);
     }
     if (link->latency_us > 0) {
         (void)snprintf(latency, sizeof latency, ", %g us a copy", link->latency_us);
     }
-    (void)snprintf(text, n, "%g GB/s out, %g in%s%s", link->out_gbs, link->in_gbs, both, latency);
+    if (link->busy_share > 0) {
+        (void)snprintf(busy, sizeof busy, ", %.0f %% of it beside work", 100 * link->busy_share);
+    }
+    (void)snprintf(text, n, "%g GB/s out, %g in%s%s%s", link->out_gbs, link->in_gbs, both, latency, busy);
     return text;
 }
 
@@ -49,6 +53,9 @@ void swap_put_link(json *out, const char *name, const neap_link *link)
     json_real(out, "in_gbs", link->in_gbs);
     json_real(out, "both_gbs", link->both_gbs > 0 ? link->both_gbs : INFINITY);
     json_real(out, "latency_us", link->latency_us);
+    if (link->busy_share > 0) {
+        json_real(out, "busy_share", link->busy_share);
+    }
     json_object_end(out);
 }
 

@@ -272,6 +272,7 @@ typedef struct neap_link {
     double in_gbs;     /* host to device */
     double both_gbs;   /* the two together when both are busy; 0: they do not disturb each other */
     double latency_us; /* of every copy */
+    double busy_share; /* of a way's speed, what it has while the program's work runs; 0: all of it */
 } neap_link;
 
 /* Links by name: "h200-pcie5", "a100-pcie4", "1080ti-pcie3". NEAP_BAD_ARGUMENT where there is none of that name. */

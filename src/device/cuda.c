@@ -59,6 +59,7 @@ static void cuda_free(np_device *device)
         np_cuda_visit visit;
         (void)np_cuda_enter(cuda, &visit);
         (void)np_cuda_sync_all(cuda);
+        np_cuda_busy_close(cuda);
         np_cuda_records_close(cuda);
         close_streams(cuda);
         np_cuda_memory_free(cuda);
@@ -90,6 +91,8 @@ static const np_device_interface cuda_interface = {
     .end = np_cuda_end,
     .adopt = np_cuda_adopt,
     .link = np_cuda_link,
+    .time_busy = np_cuda_time_busy,
+    .take_busy = np_cuda_take_busy,
     .now_ns = cuda_now_ns,
     .native = np_cuda_stream,
     .problem = cuda_problem,

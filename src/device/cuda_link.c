@@ -207,7 +207,7 @@ static neap_link best_of(const neap_link *a, const neap_link *b)
     best.both_gbs = b->both_gbs == 0 || (a->both_gbs > 0 && b->both_gbs > a->both_gbs) ? b->both_gbs : a->both_gbs;
     best.latency_us = 0;
     best.latency_us = fmax(fmin(small_us(a), small_us(b)) - small_us(&best), 0);
-    return best;
+    return best; /* what is left of it beside work is a's, which was there first */
 }
 
 static neap_status probe_with(np_cuda *cuda, uint64_t bytes)

@@ -6,6 +6,7 @@
  *   cuda_records.c  events that stand for marks
  *   cuda_work.c     launches, copies, waits
  *   cuda_link.c     how fast copies are
+ *   cuda_busy.c     and how fast beside the program's work
  *   cuda.c          opening, closing, the table of functions
  */
 #ifndef NP_DEVICE_CUDA_STATE_H
@@ -57,6 +58,17 @@ typedef struct np_cuda_resting {
     uint64_t bytes;                 /* of them all */
 } np_cuda_resting;
 
+/* Rows of copies beside the program's work, out and in in turn. */
+typedef struct np_cuda_busy {
+    np_cu_stream stream; /* NULL: none are under way */
+    np_cu_event begin;
+    np_cu_event end;
+    np_cu_address memory;
+    char *host;
+    uint64_t bytes; /* of a copy, and of the memory on each side */
+    uint32_t n_rounds;
+} np_cuda_busy;
+
 typedef struct np_cuda {
     np_device base;
     np_cuda_driver driver;
@@ -79,6 +91,7 @@ typedef struct np_cuda {
     neap_link link;         /* given or measured; out_gbs 0: not yet */
     uint32_t n_link_probes; /* times that it was measured */
     bool is_link_given;
+    np_cuda_busy busy;
     np_cuda_resting resting;
 } np_cuda;
 
@@ -157,6 +170,11 @@ neap_status np_cuda_adopt(np_device *device, np_stream stream, void *native);
 
 /* ---- cuda_link.c ---- */
 neap_status np_cuda_link(np_device *device, neap_link *link);
+
+/* ---- cuda_busy.c ---- */
+neap_status np_cuda_time_busy(np_device *device, uint32_t n_rounds);
+bool np_cuda_take_busy(np_device *device);
+void np_cuda_busy_close(np_cuda *cuda); /* within a visit: waits for the copies */
 
 /* ---- the whole ---- */
 bool np_cuda_is_valid(const np_device *device);

@@ -101,6 +101,10 @@ typedef struct np_device_interface {
     /* facts */
     neap_status (*link)(np_device *device,
                         neap_link *link); /* speeds of copies: known, or measured (some milliseconds) */
+    /* (optional) What is left of those speeds while the program's work runs, beside which rows of copies are given; when
+     * they are done, `link` knows it. Nobody waits. */
+    neap_status (*time_busy)(np_device *device, uint32_t n_rounds);
+    bool (*take_busy)(np_device *device); /* true: they are done, or none were given */
     uint64_t (*now_ns)(const np_device *device);
     void *(*native)(const np_device *device, np_stream stream); /* (optional) the driver's own name for a stream */
     const char *(*problem)(const np_device *device); /* (optional) what the device found wrong, NULL: nothing */

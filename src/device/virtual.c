@@ -22,11 +22,24 @@ void np_virtual_free(np_virtual *time)
 
 /* ---- the link ---- */
 
+static bool is_work_under_way(const np_virtual *time)
+{
+    for (np_stream i = 0; i < NP_MAX_STREAMS; i++) {
+        if (time->streams[i].busy) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static double rate_of(const np_virtual *time, np_stream stream)
 {
     double own = stream == NP_STREAM_OUT ? time->link.out_gbs : time->link.in_gbs; /* GB/s are bytes a ns */
     double share = time->link.both_gbs / 2;
     bool both = time->streams[NP_STREAM_OUT].busy && time->streams[NP_STREAM_IN].busy;
+    if (time->link.busy_share > 0 && is_work_under_way(time)) {
+        own *= time->link.busy_share;
+    }
     return both && share > 0 && share < own ? share : own;
 }
 
@@ -77,6 +90,7 @@ static void begin(np_virtual *time, np_virtual_stream *s, const np_virtual_item 
     s->start_ns = time->now_ns;
     if (item->kind == NP_VIRTUAL_TASK) {
         s->end_ns = time->now_ns + (double)item->amount;
+        update_link(time); /* it may be slower now */
     } else {
         s->since_ns = time->now_ns;
         s->latency_left = time->link.latency_us * 1e3;
@@ -95,10 +109,8 @@ static void end(np_virtual *time, np_virtual_stream *s)
     }
     s->busy = false;
     s->done++;
-    if (item->kind == NP_VIRTUAL_COPY) {
-        update_link(time);
-    }
     pop(s);
+    update_link(time);
 }
 
 /* ---- all of them ---- */

@@ -5,8 +5,8 @@
  * host waits for a mark: then everything given so far goes on side by side until that mark is reached, and the clock stands
  * at that moment. Work takes the time it says, copies the time that the link takes for their bytes, after its latency.
  * Bytes flow at the link's speed in each direction; when both are busy and the link is shared, each gets its half of the
- * shared speed, or its own if that is less. A copy is busy from its start on, its latency included: as swap/simulate.h has
- * it.
+ * shared speed, or its own if that is less. Its own is less while the program's work runs, where the link says so. A copy
+ * is busy from its start on, its latency included: as swap/simulate.h has it.
  *
  * Why the clock must not run ahead of the host: a copy that is given later shares the link with those under way from the
  * moment it starts, which is not before the host's time. Up to that time nothing that is given can change any more, and

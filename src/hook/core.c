@@ -85,6 +85,7 @@ static void add_link(np_device *device, neap_trace *trace)
 {
     char speeds[96];
     char latency[32];
+    char share[32];
     np_hook_sink sink = np_hook_sink_begin(speeds, sizeof speeds);
     neap_link link;
     if (device->api->link(device, &link) != NEAP_OK) {
@@ -102,6 +103,11 @@ static void add_link(np_device *device, neap_trace *trace)
     sink = np_hook_sink_begin(latency, sizeof latency);
     np_hook_sink_put_fixed(&sink, 2, link.latency_us);
     (void)np_trace_add_meta(trace, "link_latency_us", strlen("link_latency_us"), latency, strlen(latency));
+    if (link.busy_share > 0) {
+        sink = np_hook_sink_begin(share, sizeof share);
+        np_hook_sink_put_fixed(&sink, 4, link.busy_share);
+        (void)np_trace_add_meta(trace, "link_busy_share", strlen("link_busy_share"), share, strlen(share));
+    }
 }
 
 /* Small blocks are not recorded, but whoever plans on the trace should know what is held for them. */

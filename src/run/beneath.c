@@ -301,6 +301,8 @@ void np_beneath_replan(neap_device *m)
         } else if (needs_times(m, followed)) {
             np_timed_want(&followed->timed, followed->program.n_execs, (uint32_t)followed->program.uses.n,
                           followed->memory);
+        } else if (np_busy_is_awaited(m, followed)) {
+            np_busy_lap(m, followed);
         } else if (followed->is_quick) {
             ask_for_better(m, followed);
         } else if (followed->quiet_ns <= 0 && followed->program.swaps.n > 0) {

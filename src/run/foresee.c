@@ -367,7 +367,8 @@ static neap_status check_options(const neap_foresee_options *options, neap_error
 {
     const neap_link *link = &options->link;
     if (!(link->out_gbs > 0) || !(link->in_gbs > 0) || !(link->both_gbs >= 0) || !(link->latency_us >= 0) ||
-        !isfinite(link->out_gbs) || !isfinite(link->in_gbs) || !isfinite(link->latency_us)) {
+        !(link->busy_share >= 0 && link->busy_share <= 1) || !isfinite(link->out_gbs) || !isfinite(link->in_gbs) ||
+        !isfinite(link->latency_us)) {
         return np_fail(error, NEAP_BAD_ARGUMENT, "a link needs a speed above 0 in both directions");
     }
     if (!(options->limit_share >= 0) || options->limit_share > 1 || options->page % UNIT != 0) {

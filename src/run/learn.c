@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "run/busy.h"
 #include "run/doubt.h"
 #include "run/timing.h"
 #include "run/unseen.h"
@@ -211,15 +212,18 @@ static neap_status find_doubtful(np_study *s)
                : status;
 }
 
+/* What swaps cost beside their bytes, and how fast these are beside the program's work. */
 static void find_toll(np_study *s)
 {
     double sum = 0;
+    s->link = s->lesson->link;
     for (uint32_t k = 0; k < s->timeline.n_execs; k++) {
         sum += (double)s->lesson->trace->events.items[event_at(&s->period, s->timeline.times.items[k])].duration_ns;
     }
     if (s->lesson->has_tolls && s->timeline.n_execs > 0) {
         s->toll = np_toll_of(&s->traffic, sum / s->timeline.n_execs);
     }
+    s->link.busy_share = np_busy_share(s->link.busy_share, s->timeline.period_ns > 0 ? sum / s->timeline.period_ns : 0);
 }
 
 static neap_status set_up(np_study *s)
@@ -236,7 +240,7 @@ static neap_status set_up(np_study *s)
     leave_out(s);
     find_toll(s);
     s->planner = (np_planner){.timeline = &s->timeline,
-                              .link = np_link_from(&lesson->link),
+                              .link = np_link_busy(&s->link),
                               .min_block = lesson->min_block,
                               .page = lesson->page_bytes,
                               .swap_ns = 2 * s->toll.copy_ns,
@@ -306,7 +310,7 @@ static neap_status foretell(const np_study *s, np_program *program, np_forecast 
     double tolls;
     if (program->swaps.n > 0) {
         np_exec_times execs = {.ns = lesson->exec_ns.items, .is_awaited = lesson->is_awaited.items};
-        status = np_program_forecast(program, &execs, &lesson->link, &s->toll, lesson->memory, forecast);
+        status = np_program_forecast(program, &execs, &s->link, &s->toll, lesson->memory, forecast);
         tolls = np_toll_ns(&s->toll, (double)forecast->bytes_out + (double)forecast->bytes_in, program->swaps.n);
         program->overhead = fmax(forecast->period_ns - program->period_ns, tolls) / program->period_ns;
     }

@@ -18,6 +18,7 @@
 
 #include <pthread.h>
 
+#include "run/busy.h"
 #include "run/history.h"
 #include "run/learn.h"
 #include "run/pattern.h"
@@ -121,6 +122,7 @@ struct neap_device {
     np_pattern *pattern; /* followed now, or last; NULL: none was yet */
     uint32_t cursor;     /* next event of its program */
     np_rest rest;
+    np_busy busy;
     np_array(np_pattern *) patterns;
     np_array(np_unknown) unknown;
     np_history history;

@@ -16,6 +16,7 @@ typedef struct np_study {
     bool *doubtful; /* by life: it must not be swapped */
     np_traffic traffic;
     np_toll toll;
+    neap_link link; /* the lesson's, as it is while work runs */
     uint64_t begin_ns;
 } np_study;
 

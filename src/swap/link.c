@@ -35,3 +35,9 @@ np_link np_link_from(const neap_link *link)
 {
     return (np_link){link->out_gbs, link->in_gbs, link->both_gbs, link->latency_us * 1e3};
 }
+
+np_link np_link_busy(const neap_link *link)
+{
+    double share = link->busy_share > 0 ? link->busy_share : 1;
+    return (np_link){share * link->out_gbs, share * link->in_gbs, link->both_gbs, link->latency_us * 1e3};
+}

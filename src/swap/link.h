@@ -13,5 +13,7 @@ typedef struct np_link {
 
 /* 10^9 bytes a second are a byte a ns. */
 np_link np_link_from(const neap_link *link);
+/* As it is while the program's work runs. */
+np_link np_link_busy(const neap_link *link);
 
 #endif

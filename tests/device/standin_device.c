@@ -164,6 +164,16 @@ static neap_status wrapper_link(np_device *device, neap_link *link)
     return inner_of(device)->api->link(inner_of(device), link);
 }
 
+static neap_status wrapper_time_busy(np_device *device, uint32_t n_rounds)
+{
+    return inner_of(device)->api->time_busy(inner_of(device), n_rounds);
+}
+
+static bool wrapper_take_busy(np_device *device)
+{
+    return inner_of(device)->api->take_busy(inner_of(device));
+}
+
 static uint64_t wrapper_now_ns(const np_device *device)
 {
     return inner_of(device)->api->now_ns(inner_of(device));
@@ -196,6 +206,8 @@ static const np_device_interface wrapper_interface = {
     .is_done = wrapper_is_done,
     .sync = wrapper_sync,
     .link = wrapper_link,
+    .time_busy = wrapper_time_busy,
+    .take_busy = wrapper_take_busy,
     .now_ns = wrapper_now_ns,
     .native = wrapper_native,
     .problem = wrapper_problem,

@@ -652,6 +652,41 @@ static void test_a_full_device(void **state)
     check_nothing_left();
 }
 
+/* ---- copies beside the program's work ---- */
+
+static void test_busy(void **state)
+{
+    np_device *device = device_open("cuda:0,memory=64MiB", NULL);
+    np_device *given = device_open("cuda:0,memory=4MiB,link=10GB/s", NULL);
+    standin_counts before, after;
+    neap_link link;
+    (void)state;
+    ASSERT_TRUE(device->api->take_busy(device));                         /* none were given */
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT, device->api->time_busy(device, 3)); /* with what would they be compared? */
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT, given->api->time_busy(given, 3));   /* it is known */
+    ASSERT_OK(device->api->link(device, &link));
+    ASSERT_TRUE(link.busy_share == 0);
+    standin_get()->count(&before);
+    ASSERT_OK(device->api->time_busy(device, 3));
+    ASSERT_STATUS(NEAP_BAD_ARGUMENT, device->api->time_busy(device, 3)); /* one at a time */
+    while (!device->api->take_busy(device)) {}
+    standin_get()->count(&after);
+    ASSERT_EQ(after.n_streams, before.n_streams);
+    ASSERT_EQ(after.n_registered, before.n_registered);
+    ASSERT_EQ(after.n_allocations, before.n_allocations);
+    ASSERT_EQ(after.n_events, before.n_events);
+    ASSERT_OK(device->api->link(device, &link));
+    ASSERT_TRUE(link.busy_share >= 0 && link.busy_share < 1);
+    standin_get()->set_memory(1); /* full */
+    ASSERT_STATUS(NEAP_DEVICE_FULL, device->api->time_busy(device, 3));
+    ASSERT_TRUE(device->api->take_busy(device));
+    standin_get()->set_memory(1u << 30);
+    ASSERT_OK(device->api->time_busy(device, 3)); /* and closed while they are under way */
+    device_close(device);
+    device_close(given);
+    check_nothing_left();
+}
+
 /* ---- all of it at random ---- */
 
 static void test_work_at_random(void **state)
@@ -716,6 +751,7 @@ int main(void)
         cmocka_unit_test(test_mappings_at_random),
         cmocka_unit_test(test_old_addresses),
         cmocka_unit_test(test_a_full_device),
+        cmocka_unit_test(test_busy),
         cmocka_unit_test(test_work_at_random),
     };
     standin_use(65536);

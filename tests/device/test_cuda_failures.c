@@ -246,12 +246,22 @@ static void test_each_call_is_out_of_memory(void **state)
     fail_each(false, NP_CU_OUT_OF_MEMORY);
 }
 
+static void assert_same_counts(const standin_counts *before)
+{
+    standin_counts after;
+    standin_get()->count(&after);
+    ASSERT_EQ(after.n_streams, before->n_streams);
+    ASSERT_EQ(after.n_registered, before->n_registered);
+    ASSERT_EQ(after.n_allocations, before->n_allocations);
+    ASSERT_EQ(after.n_events, before->n_events);
+}
+
 /* Its probes are gone again, however far they came. */
 static void test_the_link(void **state)
 {
     const standin_control *control = standin_get();
     np_device *device = device_open("cuda:0,memory=4MiB", NULL);
-    standin_counts before, after;
+    standin_counts before;
     neap_link link = {0};
     uint64_t n = 1;
     (void)state;
@@ -265,12 +275,8 @@ static void test_the_link(void **state)
             break;
         }
         control->fail_call(NULL, 0, 0, false);
-        control->count(&after);
         ASSERT_TRUE(status != NEAP_OK || n > 100); /* at the end things are given back, which may fail unseen */
-        ASSERT_EQ(after.n_streams, before.n_streams);
-        ASSERT_EQ(after.n_registered, before.n_registered);
-        ASSERT_EQ(after.n_allocations, before.n_allocations);
-        ASSERT_EQ(after.n_events, before.n_events);
+        assert_same_counts(&before);
         if (status == NEAP_OK) {
             break;
         }
@@ -278,6 +284,41 @@ static void test_the_link(void **state)
     control->fail_call(NULL, 0, 0, false);
     ASSERT_TRUE(link.out_gbs > 0);
     ASSERT_GT(n, 20);
+    device->api->free(device);
+}
+
+/* So are the copies beside the program's work: when they are given, and when they are looked at. */
+static void test_busy(void **state)
+{
+    enum { LOOKS = 12 };
+    const standin_control *control = standin_get();
+    np_device *device = device_open("cuda:0,memory=64MiB", NULL);
+    standin_counts before;
+    neap_link link;
+    bool has_failed = true;
+    uint64_t n = 0;
+    (void)state;
+    ASSERT_OK(device->api->link(device, &link));
+    control->count(&before);
+    while (has_failed) {
+        control->fail_call(NULL, ++n, NP_CU_INVALID_VALUE, false);
+        neap_status status = device->api->time_busy(device, 2);
+        has_failed = control->n_failed() > 0;
+        control->fail_call(NULL, 0, 0, false);
+        ASSERT_TRUE(has_failed || status == NEAP_OK);
+        while (!device->api->take_busy(device)) {}
+        assert_same_counts(&before);
+    }
+    ASSERT_GT(n, 20);
+    for (n = 1; n <= LOOKS; n++) {
+        ASSERT_OK(device->api->time_busy(device, 1));
+        control->fail_call(NULL, n, NP_CU_INVALID_VALUE, false);
+        (void)device->api->take_busy(device);
+        control->fail_call(NULL, 0, 0, false);
+        while (!device->api->take_busy(device)) {}
+        ASSERT_OK(device->api->link(device, &link));
+        ASSERT_TRUE(link.busy_share >= 0 && link.busy_share < 1);
+    }
     device->api->free(device);
 }
 
@@ -361,11 +402,9 @@ static void test_each_return_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_call_fails),
-        cmocka_unit_test(test_each_call_is_out_of_memory),
-        cmocka_unit_test(test_the_link),
-        cmocka_unit_test(test_a_dead_device),
-        cmocka_unit_test(test_waits_without_events),
+        cmocka_unit_test(test_each_call_fails),   cmocka_unit_test(test_each_call_is_out_of_memory),
+        cmocka_unit_test(test_the_link),          cmocka_unit_test(test_busy),
+        cmocka_unit_test(test_a_dead_device),     cmocka_unit_test(test_waits_without_events),
         cmocka_unit_test(test_each_return_fails), /* what is not taken back stays: the last one */
     };
     standin_use(65536);

@@ -234,6 +234,8 @@ static double plain_rate(plain *p, uint32_t stream)
 {
     double own = stream == 3 ? p->link.out_gbs : p->link.in_gbs;
     bool both = plain_running(p, 3) && plain_running(p, 4);
+    bool busy = plain_running(p, 0) || plain_running(p, 1) || plain_running(p, 2);
+    own *= busy && p->link.busy_share > 0 ? p->link.busy_share : 1;
     return both && p->link.both_gbs > 0 ? fmin(own, p->link.both_gbs / 2) : own;
 }
 
@@ -357,6 +359,7 @@ static void test_equals_the_plainest_way(void **state)
         p.link.in_gbs = (exact ? exact_speeds : speeds)[np_rng_below(&rng, 5)];
         p.link.both_gbs = np_rng_below(&rng, 4) ? (exact ? exact_speeds : speeds)[np_rng_below(&rng, 5)] : 0;
         p.link.latency_us = np_rng_below(&rng, 2) ? 0.0078125 : 0;
+        p.link.busy_share = np_rng_below(&rng, 2) ? exact ? 0.5 : 0.9 : 0;
         np_virtual_init(&time, NULL, &p.link);
         for (int i = 0; i < 150; i++) {
             do_something(&time, &p, &rng, times);

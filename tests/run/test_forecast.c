@@ -149,6 +149,32 @@ static void test_tolls(void **state)
     }
 }
 
+/* Copies that have less of the link beside the program's work take longer, and so does what waits for them. */
+static void test_busy_link(void **state)
+{
+    little_options options = {.name = "sim:link=500MB/s,page=4KiB,memory=64MiB", .device = {.limit_share = 0.6}};
+    np_forecast idle = {0};
+    np_forecast busy = {0};
+    np_forecast slow = {0};
+    little_program p;
+    neap_link link;
+    np_exec_times execs;
+    (void)state;
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 10);
+    execs = (np_exec_times){.ns = p.device->pattern->exec_ns};
+    ASSERT_GT(p.device->pattern->program.swaps.n, 0);
+    ASSERT_OK(p.raw->api->link(p.raw, &link));
+    ASSERT_OK(np_program_forecast(&p.device->pattern->program, &execs, &link, &no_toll, &np_memory_default, &idle));
+    link.busy_share = 0.5;
+    ASSERT_OK(np_program_forecast(&p.device->pattern->program, &execs, &link, &no_toll, &np_memory_default, &busy));
+    link = (neap_link){.out_gbs = link.out_gbs / 2, .in_gbs = link.in_gbs / 2, .latency_us = link.latency_us};
+    ASSERT_OK(np_program_forecast(&p.device->pattern->program, &execs, &link, &no_toll, &np_memory_default, &slow));
+    ASSERT_TRUE(busy.period_ns > 1.02 * idle.period_ns); /* there is work beside some of them, */
+    ASSERT_TRUE(busy.period_ns < 0.98 * slow.period_ns); /* and while the device waits there is none */
+    little_end(&p);
+}
+
 typedef struct question {
     const np_pattern *pattern;
     neap_link link;
@@ -252,8 +278,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limits_and_links), cmocka_unit_test(test_nothing_to_do),
         cmocka_unit_test(test_pauses),           cmocka_unit_test(test_tolls),
-        cmocka_unit_test(test_no_memory),        cmocka_unit_test(test_slow_host),
-        cmocka_unit_test(test_hidden_host),
+        cmocka_unit_test(test_busy_link),        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_slow_host),        cmocka_unit_test(test_hidden_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

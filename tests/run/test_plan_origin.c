@@ -60,19 +60,19 @@ static void test_like_links(void **state)
     np_plan_origin made = learned_origin(LEARNED_PAGE);
     np_plan_origin here = made;
     (void)state;
-    here.link = (neap_link){13, 47, 1, 1000};
+    here.link = (neap_link){13, 47, 1, 1000, 0};
     ASSERT_OK(np_plan_origin_compare(&made, &here, NULL));
-    here.link = (neap_link){0, 0, 0, 0};
+    here.link = (neap_link){0};
     ASSERT_OK(np_plan_origin_compare(&made, &here, NULL));
     ASSERT_OK(np_plan_origin_compare(&here, &made, NULL));
-    here.link = (neap_link){25, 0, 0, 0};
+    here.link = (neap_link){.out_gbs = 25};
     ASSERT_STATUS(NEAP_BAD_INPUT, np_plan_origin_compare(&made, &here, NULL));
 }
 
 static void test_this_process(void **state)
 {
     neap_device_options options = {.limit = 1 << 30, .min_block = 1 << 20, .seed = 3};
-    neap_link link = {1, 2, 3, 4};
+    neap_link link = {1, 2, 3, 4, 0};
     np_plan_origin origin;
     np_plan_origin again;
     np_device *device;
