@@ -541,8 +541,8 @@ static void test_random_programs(void **state)
 {
     uint64_t first = number_from("NEAP_RANDOM_SEED", 1);
     uint64_t n = number_from("NEAP_RANDOM_N", TEST_RACES       ? test_rounds(14, 100)
-                                              : TEST_SANITIZED ? test_rounds(60, 100)
-                                                               : test_rounds(100, 1000));
+                                              : TEST_SANITIZED ? test_rounds(50, 100)
+                                                               : test_rounds(60, 1000));
     tally t = {0};
     (void)state;
     for (uint64_t seed = first; seed < first + n; seed++) {
@@ -550,7 +550,7 @@ static void test_random_programs(void **state)
         run_one(&settings, &t);
     }
     print_tally(&t, n);
-    if (n >= 100) { /* far below what is usual, far above nothing */
+    if (n >= 60) { /* far below what is usual, far above nothing */
         ASSERT_GE(t.n_planned * 100, n * 35);
         ASSERT_GE(t.n_swapped * 100, n * 8);
         ASSERT_GE(t.n_departed * 100, n * 25);
@@ -569,7 +569,7 @@ static void test_faults(void **state)
 {
     uint64_t n = number_from("NEAP_RANDOM_N", TEST_RACES       ? test_rounds(7, 60)
                                               : TEST_SANITIZED ? test_rounds(30, 60)
-                                                               : test_rounds(60, 300));
+                                                               : test_rounds(30, 300));
     uint64_t first = number_from("NEAP_RANDOM_SEED", 1);
     tally t = {0};
     (void)state;
@@ -585,7 +585,7 @@ static void test_faults(void **state)
         run_one(&settings, &t);
     }
     print_tally(&t, n);
-    if (n >= 60) {
+    if (n >= 30) {
         ASSERT_GE(t.n_faults, n / 4);
         ASSERT_GE(t.n_planned, n / 10);
     }
