@@ -115,11 +115,12 @@ static double find_share(const np_cuda *cuda)
     return share >= LEAST_SHARE && share < 1 ? share : 0;
 }
 
-bool np_cuda_take_busy(np_device *device)
+bool np_cuda_take_busy(np_device *device, double *share)
 {
     np_cuda *cuda = (np_cuda *)device;
     np_cuda_visit visit;
     np_cu_result result;
+    *share = cuda->link.busy_share;
     if (!cuda->busy.stream) {
         return true;
     }
@@ -128,7 +129,7 @@ bool np_cuda_take_busy(np_device *device)
     }
     result = cuda->driver.event_query(cuda->busy.end);
     if (result == NP_CU_SUCCESS) {
-        cuda->link.busy_share = find_share(cuda);
+        *share = cuda->link.busy_share = find_share(cuda);
     }
     if (result != NP_CU_NOT_READY) {
         np_cuda_busy_close(cuda);

@@ -173,7 +173,7 @@ neap_status np_cuda_link(np_device *device, neap_link *link);
 
 /* ---- cuda_busy.c ---- */
 neap_status np_cuda_time_busy(np_device *device, uint32_t n_rounds);
-bool np_cuda_take_busy(np_device *device);
+bool np_cuda_take_busy(np_device *device, double *share);
 void np_cuda_busy_close(np_cuda *cuda); /* within a visit: waits for the copies */
 
 /* ---- the whole ---- */

@@ -101,10 +101,11 @@ typedef struct np_device_interface {
     /* facts */
     neap_status (*link)(np_device *device,
                         neap_link *link); /* speeds of copies: known, or measured (some milliseconds) */
-    /* (optional) What is left of those speeds while the program's work runs, beside which rows of copies are given; when
-     * they are done, `link` knows it. Nobody waits. */
+    /* (optional) What is left of those speeds, once `link` has told them, while the program's work runs: rows of copies are
+     * given beside it, and nobody waits. True: they are done, or none were given; the share is 0 where it is not known.
+     * `link` tells it from then on. */
     neap_status (*time_busy)(np_device *device, uint32_t n_rounds);
-    bool (*take_busy)(np_device *device); /* true: they are done, or none were given */
+    bool (*take_busy)(np_device *device, double *share);
     uint64_t (*now_ns)(const np_device *device);
     void *(*native)(const np_device *device, np_stream stream); /* (optional) the driver's own name for a stream */
     const char *(*problem)(const np_device *device); /* (optional) what the device found wrong, NULL: nothing */

@@ -21,24 +21,21 @@ bool np_busy_is_awaited(const neap_device *m, const np_pattern *pattern)
 static neap_status give(neap_device *m, const np_pattern *pattern)
 {
     double n = fmin(np_pattern_lap_ns(pattern) / ROUND_NS, ROUNDS_MOST);
-    neap_link link;
-    neap_status status = m->device->api->link(m->device, &link); /* what they are compared with */
-    return status == NEAP_OK ? m->device->api->time_busy(m->device, n > ROUNDS_LEAST ? (uint32_t)n : ROUNDS_LEAST)
-                             : status;
+    return m->device->api->time_busy(m->device, n > ROUNDS_LEAST ? (uint32_t)n : ROUNDS_LEAST);
 }
 
 void np_busy_lap(neap_device *m, const np_pattern *pattern)
 {
-    neap_link link;
+    double share = 0;
     if (!m->busy.is_given) {
         m->busy.is_given = give(m, pattern) == NEAP_OK;
         m->busy.is_known = !m->busy.is_given;
         return;
     }
-    m->busy.is_known = m->device->api->take_busy(m->device) || ++m->busy.n_laps >= LAPS_MOST;
-    if (m->busy.is_known && m->device->api->link(m->device, &link) == NEAP_OK && link.busy_share > 0) {
+    m->busy.is_known = m->device->api->take_busy(m->device, &share) || ++m->busy.n_laps >= LAPS_MOST;
+    if (m->busy.is_known && share > 0) {
         np_log(m, NEAP_LOG_INFO, "beside the program's work copies have %s %% of the link's speed",
-               np_real_fixed(100 * link.busy_share, 1).text);
+               np_real_fixed(100 * share, 1).text);
     }
 }
 

@@ -169,9 +169,9 @@ static neap_status wrapper_time_busy(np_device *device, uint32_t n_rounds)
     return inner_of(device)->api->time_busy(inner_of(device), n_rounds);
 }
 
-static bool wrapper_take_busy(np_device *device)
+static bool wrapper_take_busy(np_device *device, double *share)
 {
-    return inner_of(device)->api->take_busy(inner_of(device));
+    return inner_of(device)->api->take_busy(inner_of(device), share);
 }
 
 static uint64_t wrapper_now_ns(const np_device *device)

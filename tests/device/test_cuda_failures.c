@@ -296,6 +296,7 @@ static void test_busy(void **state)
     standin_counts before;
     neap_link link;
     bool has_failed = true;
+    double share;
     uint64_t n = 0;
     (void)state;
     ASSERT_OK(device->api->link(device, &link));
@@ -306,16 +307,16 @@ static void test_busy(void **state)
         has_failed = control->n_failed() > 0;
         control->fail_call(NULL, 0, 0, false);
         ASSERT_TRUE(has_failed || status == NEAP_OK);
-        while (!device->api->take_busy(device)) {}
+        while (!device->api->take_busy(device, &share)) {}
         assert_same_counts(&before);
     }
     ASSERT_GT(n, 20);
     for (n = 1; n <= LOOKS; n++) {
         ASSERT_OK(device->api->time_busy(device, 1));
         control->fail_call(NULL, n, NP_CU_INVALID_VALUE, false);
-        (void)device->api->take_busy(device);
+        (void)device->api->take_busy(device, &share);
         control->fail_call(NULL, 0, 0, false);
-        while (!device->api->take_busy(device)) {}
+        while (!device->api->take_busy(device, &share)) {}
         ASSERT_OK(device->api->link(device, &link));
         ASSERT_TRUE(link.busy_share >= 0 && link.busy_share < 1);
     }

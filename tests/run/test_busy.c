@@ -36,13 +36,6 @@ typedef struct timed_device {
     uint32_t n_given;
 } timed_device;
 
-static neap_status timed_link(np_device *device, neap_link *link)
-{
-    const timed_device *d = (const timed_device *)device;
-    *link = (neap_link){.out_gbs = 1, .in_gbs = 1, .busy_share = d->n_given > 0 && d->looks_left == 0 ? 0.8 : 0};
-    return NEAP_OK;
-}
-
 static neap_status timed_give(np_device *device, uint32_t n_rounds)
 {
     timed_device *d = (timed_device *)device;
@@ -51,16 +44,16 @@ static neap_status timed_give(np_device *device, uint32_t n_rounds)
     return d->status;
 }
 
-static bool timed_take(np_device *device)
+static bool timed_take(np_device *device, double *share)
 {
     timed_device *d = (timed_device *)device;
+    *share = 0.8;
     d->looks_left -= d->looks_left > 0;
     return d->looks_left == 0;
 }
 
-static const np_device_interface timed_interface = {
-    .link = timed_link, .time_busy = timed_give, .take_busy = timed_take};
-static const np_device_interface plain_interface = {.link = timed_link};
+static const np_device_interface timed_interface = {.time_busy = timed_give, .take_busy = timed_take};
+static const np_device_interface plain_interface = {0};
 
 typedef struct fixture {
     timed_device device;
