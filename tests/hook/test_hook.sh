@@ -129,7 +129,9 @@ long=16 late=12 rests=75 measures=180
 [ -n "$runtime" ] && usual=4194304 few=4194304 # slow, and without it all was compared already
 [ -n "${NEAP_SOAK:-}" ] && long=40 late=30 rests=120
 
-all_cases() {
+all_cases() { # the longest first
+    begin measured 60% --iterations=$measures --stale=20 --checkpoint=25 --helper
+    [ -n "$runtime" ] || begin measured 70% --iterations=$measures --evaluate=$((measures - 20)) --clip --copies
     each "$usual 60% 90% 1000000" --iterations=$long
     each "$usual" --iterations=$long --evaluate=9
     each "$usual" --iterations=$long --alternate
@@ -170,8 +172,6 @@ all_cases() {
     begin rested --iterations=$rests --stale=20 --table --grouped --ask=$((rests - 4))
     begin rested --iterations=$rests --fork=$((rests - 6)) --spawn=$((rests - 4)) --ipc
     begin rested --iterations=$rests --teardown=$((rests - 4))
-    begin measured 60% --iterations=$measures --stale=20 --checkpoint=25 --helper
-    [ -n "$runtime" ] || begin measured 70% --iterations=$measures --evaluate=$((measures - 20)) --clip --copies
     each "$usual" --iterations=$long --unknown=9
     each "$few" --iterations=$long --future=11
     each "$usual" --iterations=$long --extra=60
@@ -196,6 +196,8 @@ all_cases() {
 
 # The thread sanitizer looks for races, which are the same at every option: a few programs, each with many.
 threaded_cases() {
+    begin measured 70% --iterations=$measures --evaluate=$((measures - 20)) --clip # the longest first
+    begin rested --iterations=$rests --evaluate=$((rests - 6)) --clip --fork=$((rests - 4))
     each '4194304 1000000' --iterations=$long
     each 4194304 --iterations=$long --evaluate=9 --alternate --side --clip --checkpoint=10 --info
     each 4194304 --iterations=$long --stale=50 --table --grouped --copies --fork=$late
@@ -204,8 +206,6 @@ threaded_cases() {
     each 4194304 --iterations=$long --threads
     STANDIN_MEMORY=134217728 STANDIN_DEVICES=2 begin several 4194304 --iterations=$long --devices=$late --threads
     begin helped 4194304 --iterations=$long
-    begin rested --iterations=$rests --evaluate=$((rests - 6)) --clip --fork=$((rests - 4))
-    begin measured 70% --iterations=$measures --evaluate=$((measures - 20)) --clip
 }
 
 if [ "$runtime" = libtsan.so ] && [ -z "${NEAP_SOAK:-}" ]; then
