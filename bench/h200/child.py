@@ -77,9 +77,15 @@ class Bench:
 
     def query(self, *words, timeout_s=60):
         """`neap VERB --json`: one JSON document, also where there is no plan."""
-        process = subprocess.run([self.neap, *words, "--json"], capture_output=True, timeout=timeout_s, check=False)
+        verb, *rest = words
+        command = [self.neap, verb, "--json", *rest]
         try:
+            process = subprocess.run(
+                command, capture_output=True, timeout=timeout_s, check=False, env=self.environment()
+            )
             return json.loads(process.stdout)
+        except subprocess.TimeoutExpired:
+            raise Failed(f"neap {verb}: not done after {timeout_s:.0f} s") from None
         except json.JSONDecodeError:
             lines = process.stderr.decode(errors="replace").strip().splitlines()
             raise Failed(lines[-1] if lines else f"exit status {process.returncode}") from None

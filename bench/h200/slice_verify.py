@@ -4,8 +4,6 @@ Networks whose plain runs agree to the bit: of the others nothing can be told. T
 of its weights.
 """
 
-import json
-import subprocess
 import time
 
 from child import Failed
@@ -14,31 +12,18 @@ from slice_values import EXACT
 
 STEPS = 3
 LATEST_S = 300
-STEPS_ARGS = ("--values", "--deterministic", "--fresh", "--steps", str(STEPS))
-
-
-def ask(ctx, model):
-    """neap verify's JSON document, and the seconds it took."""
-    command = ctx.bench.command(model, STEPS_ARGS, ["verify", "--json"])
-    began = time.monotonic()
-    with open(ctx.bench.log(f"{model}-verify"), "wb") as errors:
-        try:
-            said = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=errors, env=ctx.bench.environment(), timeout=LATEST_S, check=False
-            ).stdout
-            return json.loads(said), time.monotonic() - began
-        except (subprocess.TimeoutExpired, json.JSONDecodeError) as failed:
-            raise Failed(f"neap verify: {failed}") from None
+ARGS = ("--values", "--deterministic", "--fresh", "--steps", str(STEPS))
 
 
 def verify_model(ctx, model):
     rows = Setting("verify", model, f"{STEPS} steps")
+    began = time.monotonic()
     try:
-        answer, seconds = ask(ctx, model)
+        answer = ctx.bench.query(*ctx.bench.command(model, ARGS, ["verify"])[1:], timeout_s=LATEST_S)
         rows.add("verified", answer["verified"], "", "=yes", " ".join([answer["verdict"], answer.get("kernel") or ""]).strip())
-        rows.add("launches", answer.get("launches"))
-        rows.add("blocks", answer.get("blocks"))
-        rows.add("seconds", seconds, "s", note="three runs of the program")
+        rows.add("launches", answer["launches"])
+        rows.add("blocks", answer["blocks"])
+        rows.add("seconds", time.monotonic() - began, "s", note="three runs of the program")
     except Failed as failed:
         rows.fail(str(failed))
     ctx.put(rows)

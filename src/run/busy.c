@@ -5,7 +5,7 @@
 #include "base/real.h"
 #include "run/manager.h"
 
-enum { ROUNDS_LEAST = 6, ROUNDS_MOST = 64, LAPS_MOST = 32 };
+enum { ROUNDS_LEAST = 6, ROUNDS_MOST = 64 };
 
 #define ROUND_NS 2.5e6  /* about, where 55 GB a second flow */
 #define LEAST_PART 0.2  /* of the time, for anything to be told */
@@ -32,7 +32,7 @@ void np_busy_lap(neap_device *m, const np_pattern *pattern)
         m->busy.is_known = !m->busy.is_given;
         return;
     }
-    m->busy.is_known = m->device->api->take_busy(m->device, &share) || ++m->busy.n_laps >= LAPS_MOST;
+    m->busy.is_known = m->device->api->take_busy(m->device, &share);
     if (m->busy.is_known && share > 0) {
         np_log(m, NEAP_LOG_INFO, "beside the program's work copies have %s %% of the link's speed",
                np_real_fixed(100 * share, 1).text);

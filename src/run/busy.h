@@ -1,13 +1,13 @@
 /* busy.h: how fast copies are beside the program's work, before a plan with swaps is made.
  *
  * Some kernels leave copies less than the link has. On the quick plan, whose iterations nothing is swapped in, copies of no
- * use are given beside one of them, and timed (device/cuda_busy.c); what comes of it is the link's busy_share. A device that
- * cannot tell, or a program that pauses for so long that they do not end, is planned for as if it made no difference. */
+ * use are given beside one of them, and timed (device/cuda_busy.c); what comes of it is the link's busy_share. They wait
+ * for nothing, so that they end whatever the program does. Where the device cannot tell, it is planned for as if it made
+ * no difference. */
 #ifndef NP_RUN_BUSY_H
 #define NP_RUN_BUSY_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "neap.h"
 
@@ -16,7 +16,6 @@ typedef struct np_pattern np_pattern;
 typedef struct np_busy {
     bool is_given; /* copies are under way */
     bool is_known; /* whatever came of it */
-    uint32_t n_laps;
 } np_busy;
 
 /* Is it to be known before the pattern's plan with swaps is asked for? At the end of each lap until it is not: */

@@ -213,7 +213,7 @@ static neap_status find_doubtful(np_study *s)
 }
 
 /* What swaps cost beside their bytes, and how fast these are beside the program's work. */
-static void find_toll(np_study *s)
+static void find_costs(np_study *s)
 {
     double sum = 0;
     s->link = s->lesson->link;
@@ -238,7 +238,7 @@ static neap_status set_up(np_study *s)
         return status;
     }
     leave_out(s);
-    find_toll(s);
+    find_costs(s);
     s->planner = (np_planner){.timeline = &s->timeline,
                               .link = np_link_busy(&s->link),
                               .min_block = lesson->min_block,
