@@ -1,5 +1,5 @@
 #!/bin/sh
-# Includes point one way: base <- trace <- pool <- swap <- run, and base <- device <- run <- hook. What stands outside
+# Includes point one way: base <- trace <- pool <- swap <- run, and base <- device <- memory <- run <- hook. What stands outside
 # the library (cli/, nets/, examples/) sees neap.h, the headers of its own folder and the system's, nothing else; but the
 # command trains networks, and sees nets/nets.h.
 # check_includes.sh [ROOT] prints file:line for each include that breaks this, and leaves with 1 if there is one.
@@ -13,8 +13,9 @@ find src cli nets examples -name '*.[ch]' -type f 2>/dev/null | sort | xargs -r 
         may["pool"]   = " base trace pool "
         may["swap"]   = " base trace pool swap "
         may["device"] = " base device "
-        may["run"]    = " base trace pool swap device run "
-        may["hook"]   = " base trace pool swap device run hook "
+        may["memory"] = " base pool device memory "
+        may["run"]    = " base trace pool swap device memory run "
+        may["hook"]   = " base trace pool swap device memory run hook "
     }
     function bad(why) {
         printf "%s:%d: %s\n", FILENAME, FNR, why

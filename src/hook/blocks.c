@@ -44,11 +44,11 @@ static uint64_t promised_bytes(const neap_device *m)
     return n_pages * m->device->page_bytes;
 }
 
-/* What a block needs that begins where the last one ended: whole pages, the first of which may not be shared by then. */
+/* What a block needs that may begin in the middle of a page. */
 static uint64_t needed_bytes(const neap_device *m, uint64_t bytes)
 {
     uint64_t page = m->device->page_bytes;
-    return (m->seam.end + bytes + page - 1) / page * page;
+    return (bytes + page - 1) / page * page + (m->packing == NP_PACK_NONE ? 0 : page);
 }
 
 /* The answer must be true: the device has them, and the limit allows them. A block that is larger than the limit raises it,
@@ -227,7 +227,7 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
         (void)np_hook_free_block(device, entry.block);
     }
     if (is_done) {
-        np_spares_dissolve(device->manager);
+        np_retired_give_back(device->manager);
     }
     return true;
 }
@@ -263,9 +263,9 @@ void np_hook_give_back(np_hook_device *device)
     bool was_inside = np_hook_is_inside;
     np_hook_is_inside = true;
     (void)pthread_mutex_lock(&device->manager->lock);
-    if (!device->keeper && device->manager->spares.n > 0 && device->n_captures == 0 &&
-        np_drain(device->manager) == NEAP_OK) {
-        np_spares_dissolve(device->manager);
+    if (!device->keeper && (device->manager->retired.n > 0 || device->manager->pages.n_idle > 0) &&
+        device->n_captures == 0 && np_drain(device->manager) == NEAP_OK) {
+        np_retired_give_back(device->manager);
     }
     (void)pthread_mutex_unlock(&device->manager->lock);
     np_hook_is_inside = was_inside;

@@ -382,7 +382,7 @@ static void bring_home(np_hook_device *device, const char *why)
     device->manager->options.mode = NEAP_MODE_PLAIN;
     device->facts.aside = why;
     if (!device->keeper && device->n_captures == 0 && np_drain(device->manager) == NEAP_OK) {
-        np_spares_dissolve(device->manager); /* the runtime needs the room */
+        np_retired_give_back(device->manager); /* the runtime needs the room */
     }
     atomic_store(&device->is_left, true);
     if (!was_held) {

@@ -78,6 +78,7 @@ static neap_status grow_arena(neap_device *m, const np_pattern *pattern, uint32_
     if (status == NEAP_OK) {
         for (uint32_t i = 0; i < n; i++) {
             np_pages_join_arena(&m->pages, numbers[i]);
+            np_room_unback(m, numbers[i]);
         }
         np_pages_unuse(&m->pages, taken, n_taken);
         m->n_arena = n_pages;

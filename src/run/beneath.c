@@ -23,7 +23,9 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
     m->is_beneath = true;
     m->recorder.has_price = true;
     m->margin = margin;
-    m->has_seams |= m->options.limit == 0; /* no other limit holds before there is a plan */
+    m->packing = m->options.limit > 0                         ? NP_PACK_NONE
+                 : m->options.limit_share > 0 || overhead > 0 ? NP_PACK_ROWS
+                                                              : NP_PACK_ALL;
     np_visit_begin(m);
     if (m->stats.n_events == 0) { /* those that are there were not made for this */
         while (m->patterns.n > 0) {
@@ -85,7 +87,6 @@ static bool is_swapped(const neap_device *m, const neap_block *block)
 /* The pages themselves are others' too: a loose block goes to pages that no plan will ever want. */
 static neap_status move_out(neap_device *m, neap_block *block)
 {
-    np_seam_drop_page(m);
     block->is_exported = true;
     return block->kind == NP_BLOCK_LOOSE && !has_own_pages(m, block) ? np_block_depart(m, block) : NEAP_OK;
 }

@@ -18,12 +18,10 @@
 #ifndef NP_RUN_BLOCK_H
 #define NP_RUN_BLOCK_H
 
+#include "memory/space.h"
 #include "run/clean.h"
 #include "run/host.h"
 #include "run/program.h"
-#include "run/view.h"
-
-#define NP_NO_NEIGHBOUR UINT64_MAX
 
 typedef enum np_block_kind {
     NP_BLOCK_SMALL,
@@ -50,7 +48,7 @@ struct neap_block {
     bool is_extra;         /* it was live at a start without being part of it: it stays through others, too */
     uint64_t pinned_by;    /* number of the exec that is being made ready and needs it */
     uint64_t id;           /* number in the recording */
-    uint64_t neighbour;    /* loose: id of the block that it began right behind, in a page; NP_NO_NEIGHBOUR */
+    np_place place;        /* loose: in one of the manager's spaces */
     uint64_t malloc_event; /* index in the recording, or UINT64_MAX */
     np_clean clean;        /* of what is in `slot`; where it has left before, absent pages are there */
     np_slot slot;

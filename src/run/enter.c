@@ -59,10 +59,20 @@ static bool is_astray(const neap_device *m, const neap_block *block, uint32_t pa
     return number != NP_NO_PAGE && number != home && (home != NP_NO_PAGE || np_pages_is_arena(&m->pages, number));
 }
 
+/* One that is no part of the plan comes back to pages beside the arena, if there is room. */
+static neap_status return_extra(neap_device *m, neap_block *block)
+{
+    bool is_extra = block->kind == NP_BLOCK_LOOSE && !block->is_standing;
+    bool has_room = (uint64_t)m->pages.n_held + block->view.n_missing <= m->limit_pages;
+    neap_status status = is_extra && has_room ? np_block_return(m, block) : NEAP_OK;
+    return status == NEAP_DEVICE_FULL ? NEAP_OK : status;
+}
+
 static neap_status send_astray(neap_device *m)
 {
     neap_status status = NEAP_OK;
     for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
+        bool was_here = np_block_is_here(block);
         for (uint32_t i = 0; i < block->view.n_pages && status == NEAP_OK;) {
             uint32_t end = i;
             while (end < block->view.n_pages && is_astray(m, block, end)) {
@@ -72,6 +82,9 @@ static neap_status send_astray(neap_device *m)
                 status = np_block_depart_pages(m, block, i, end);
             }
             i = end + 1;
+        }
+        if (status == NEAP_OK && was_here) {
+            status = return_extra(m, block);
         }
     }
     return status;
@@ -238,8 +251,10 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
 {
     neap_status status = np_drain(m);
     if (status == NEAP_OK) {
-        np_spares_dissolve(m);
-        np_seam_close(m);
+        np_retired_give_back(m);
+        for (uint32_t k = 0; k < m->n_arena; k++) {
+            np_room_unback(m, m->arena.numbers[k]);
+        }
         if (pattern->limit_pages) {
             m->limit_pages = pattern->limit_pages;
             pattern->limit_pages = 0;

@@ -16,7 +16,9 @@ void np_free_off_plan(neap_device *m, neap_block *block)
 static void note_live(neap_device *m, uint64_t bytes)
 {
     m->stats.live += bytes;
-    m->stats.peak_live = m->stats.live > m->stats.peak_live ? m->stats.live : m->stats.peak_live;
+    if (!m->is_deferring) { /* otherwise it is asked for only to see whether it is there */
+        m->stats.peak_live = m->stats.live > m->stats.peak_live ? m->stats.live : m->stats.peak_live;
+    }
     m->stats.n_events++;
 }
 

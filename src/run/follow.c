@@ -81,6 +81,9 @@ static void end_lap(neap_device *m)
         np_follow_note_laps(m);
     }
     np_timed_end_lap(&pattern->timed, m->device, &pattern->lap_times[(pattern->n_laps - 1) % NP_LAPS]);
+    if (m->retired.n > 0 || m->pages.n_idle > 0) {
+        (void)np_retired_try(m); /* or at the next lap */
+    }
     np_take_lesson(m);
     if (m->is_beneath) {
         np_beneath_replan(m);

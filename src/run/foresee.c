@@ -99,38 +99,80 @@ static neap_status find_beside(foresight *f)
 
 /* ---- the lesson ---- */
 
-/* A block stands where the one malloc'd before it ends, as it does in the run (seam.c). */
-static np_resident resident_of(const foresight *f, np_seam *seam, uint32_t number)
+/* Where blocks stand, as in the run (loose.c): it decides where in its page each begins, and behind which other. */
+typedef struct standing {
+    np_device device; /* its size of pages is all that is asked of it */
+    np_pages pages;
+    np_space spaces[NP_N_SPACES];
+    np_place *places; /* by block */
+    uint32_t n_row;
+    bool is_paged; /* every block begins at a page */
+} standing;
+
+static neap_status stand(const foresight *f, standing *s, uint32_t number)
 {
-    const neap_trace_block *blocks = f->lesson->trace->blocks.items;
-    np_resident resident = {.id = blocks[number].id,
-                            .lead = seam->end,
-                            .neighbour = seam->end > 0 ? blocks[seam->id].id : NP_NO_NEIGHBOUR,
-                            .first_page = UINT32_MAX,
-                            .life = NP_NO_LIFE};
-    *seam = f->options.limit == 0 ? np_seam_after(seam, number, blocks[number].bytes, f->options.page) : NP_NO_SEAM;
-    return resident;
+    const neap_trace_block *block = &f->trace->blocks.items[number];
+    bool is_packed = !s->is_paged && s->n_row++ >= NP_ROW_LEAST;
+    np_space *space = &s->spaces[is_packed ? NP_SPACE_PACKED : NP_SPACE_PAGED];
+    neap_status status = np_space_place(space, block->id, block->bytes, &s->places[number]);
+    if (status == NEAP_OK) {
+        f->lesson->residents.items[f->lesson->residents.n++] =
+            (np_resident){.id = block->id,
+                          .lead = s->places[number].begin % f->options.page,
+                          .neighbour = np_space_neighbour(space, &s->places[number]),
+                          .first_page = UINT32_MAX,
+                          .life = NP_NO_LIFE};
+    } else {
+        s->places[number] = NP_NO_PLACE;
+    }
+    return status;
 }
 
-/* Who is there when the plan is entered. Of those that are not there all through, none is looked at. */
-static neap_status list_residents(const foresight *f)
+static void fall(standing *s, uint32_t number)
 {
-    const neap_trace *trace = f->lesson->trace;
-    np_seam seam = NP_NO_SEAM;
+    const np_place *place = &s->places[number];
+    if (place->entry != NP_HEAP_NONE) {
+        np_space_leave(&s->spaces[place->space], place);
+    }
+    s->n_row = 0;
+}
+
+static neap_status list_standing(const foresight *f, standing *s)
+{
+    const neap_trace *trace = f->trace;
     neap_status status = np_array_reserve(f->memory, &f->lesson->residents, trace->blocks.n);
     for (uint32_t i = 0; i < trace->blocks.n && status == NEAP_OK; i++) {
         if (trace->blocks.items[i].malloc_event == NEAP_NEVER) {
-            f->lesson->residents.items[f->lesson->residents.n++] = resident_of(f, &seam, i);
+            status = stand(f, s, i);
         }
     }
     for (size_t i = 0; i < trace->events.n && status == NEAP_OK; i++) {
         const neap_event *event = &trace->events.items[i];
         if (event->kind == NEAP_EVENT_MALLOC) {
-            f->lesson->residents.items[f->lesson->residents.n++] = resident_of(f, &seam, event->subject);
-        } else if (event->kind == NEAP_EVENT_FREE && np_seam_is_ended_by(&seam, event->subject)) {
-            seam = NP_NO_SEAM;
+            status = stand(f, s, event->subject);
+        } else if (event->kind == NEAP_EVENT_FREE) {
+            fall(s, event->subject);
         }
     }
+    return status;
+}
+
+/* Who is there when the plan is entered. Of those that are not there all through, none is looked at. */
+static neap_status list_residents(const foresight *f)
+{
+    standing s = {.device = {.memory = f->memory, .page_bytes = f->options.page}, .is_paged = f->options.limit > 0};
+    neap_status status = NEAP_NO_MEMORY;
+    np_pages_init(&s.pages, &s.device);
+    np_space_init(&s.spaces[NP_SPACE_PACKED], &s.pages, NP_SPACE_PACKED, NP_SPACE_UNIT);
+    np_space_init(&s.spaces[NP_SPACE_PAGED], &s.pages, NP_SPACE_PAGED, f->options.page);
+    s.places = np_memory_alloc(f->memory, f->trace->blocks.n, sizeof *s.places);
+    if (s.places) {
+        status = list_standing(f, &s);
+    }
+    np_memory_free(f->memory, s.places, f->trace->blocks.n, sizeof *s.places);
+    np_space_free(&s.spaces[NP_SPACE_PACKED]);
+    np_space_free(&s.spaces[NP_SPACE_PAGED]);
+    np_pages_free(&s.pages);
     return status;
 }
 

@@ -54,6 +54,7 @@ void np_settle(neap_device *m)
     np_pattern *pattern = m->pattern;
     np_rest_end(m);
     (void)np_drain(m); /* where the device has failed, there is no work left to wait for */
+    np_retired_give_back(m);
     np_follow_note_laps(m);
     np_timed_break(&pattern->timed);
     np_visit_settle(m);

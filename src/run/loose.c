@@ -1,13 +1,10 @@
 /* loose.c: malloc, free and exec off the plan.
  *
- * A large block has a view of its own, and may share its first and last page with its neighbours (seam.c). When it is
- * freed the view is kept, pages and all, for the next block of the same size: a program that repeats itself asks for the same sizes again. Under a limit pages come with the first work that
- * uses the block, not with its malloc. */
+ * A large block has a view of its own and a place in a space (memory/space.h), where it may share its first and last page
+ * with its neighbours. Under a limit pages come with the first work that uses the block, not with its malloc. */
 #include <string.h>
 
 #include "run/manager.h"
-
-enum { MAX_SPARES = 4096 };
 
 /* ---- lists ---- */
 
@@ -38,52 +35,50 @@ void np_live_remove(neap_device *m, neap_block *block)
 
 /* ---- malloc ---- */
 
-static uint32_t pages_of(const neap_device *m, uint64_t bytes)
-{
-    return (uint32_t)((bytes + m->device->page_bytes - 1) / m->device->page_bytes);
-}
-
-/* The marks that a block in used bytes must wait for. With one stream, its order does. */
-static neap_status set_after(neap_device *m, neap_block *block, const uint64_t *after)
+neap_status np_block_add_after(neap_device *m, neap_block *block, const uint32_t *numbers, uint32_t n_numbers)
 {
     uint32_t n = m->device->n_streams;
-    if (n > 1) {
-        block->after = np_memory_alloc(m->memory, n, sizeof *block->after);
-        if (!block->after) {
-            return NEAP_NO_MEMORY;
+    uint64_t after[NP_MAX_STREAMS] = {0};
+    bool any = false;
+    for (uint32_t i = 0; i < n_numbers; i++) {
+        if (numbers[i] != NP_NO_PAGE) {
+            np_pages_add_after(&m->pages, numbers[i], after);
         }
-        memcpy(block->after, after, n * sizeof *block->after);
-        block->after_left = (1u << n) - 1;
     }
+    for (np_stream s = 0; s < n; s++) {
+        any |= after[s] > 0;
+    }
+    if (!any || n == 1) { /* one stream is its own order */
+        return NEAP_OK;
+    }
+    if (!block->after) {
+        block->after = np_memory_alloc_zero(m->memory, n, sizeof *block->after);
+    }
+    if (!block->after) {
+        return NEAP_NO_MEMORY;
+    }
+    for (np_stream s = 0; s < n; s++) {
+        block->after[s] = after[s] > block->after[s] ? after[s] : block->after[s];
+    }
+    block->after_left = (1u << n) - 1;
     return NEAP_OK;
 }
 
-static neap_status take_spare(neap_device *m, size_t index, neap_block *block)
+/* Where blocks are malloc'd in a row none of them may last, or all: see np_packing. */
+static np_space *space_for(neap_device *m)
 {
-    neap_status status = set_after(m, block, m->spares.items[index].after);
-    if (status == NEAP_OK) {
-        block->view = m->spares.items[index].view;
-        block->address = block->view.address + block->view.lead;
-        m->spares.n--;
-        for (size_t i = index; i < m->spares.n; i++) {
-            m->spares.items[i] = m->spares.items[i + 1];
-        }
-    }
-    return status;
+    bool is_packed = m->packing == NP_PACK_ALL || (m->packing == NP_PACK_ROWS && m->n_row >= NP_ROW_LEAST);
+    return &m->spaces[is_packed ? NP_SPACE_PACKED : NP_SPACE_PAGED];
 }
 
-static neap_status take_new_view(neap_device *m, neap_block *block)
+static neap_status take_new_view(neap_device *m, const np_space *space, neap_block *block)
 {
-    uint64_t lead = m->seam.end;
-    uint32_t n = pages_of(m, lead + block->bytes);
     bool is_deferred = m->is_beneath ? m->is_deferring : m->limit_pages != UINT32_MAX;
-    neap_status status = np_view_make(&m->pages, n, &block->view);
+    neap_status status = np_view_make(&m->pages, np_space_n_pages(space, &block->place, block->bytes), &block->view);
     if (status == NEAP_OK) {
-        np_spares_trim(m, is_deferred ? 0 : n);
-        block->view.lead = lead;
-        block->address = block->view.address + lead;
-        status = np_seam_join(m, block);
-        if (status == NEAP_OK && !is_deferred) { /* malloc says that there is no room */
+        block->view.lead = block->place.begin % m->device->page_bytes;
+        block->address = block->view.address + block->view.lead;
+        if (!is_deferred) { /* malloc says that there is no room */
             status = np_block_return(m, block);
         }
         if (status != NEAP_OK) {
@@ -94,24 +89,30 @@ static neap_status take_new_view(neap_device *m, neap_block *block)
     return status;
 }
 
-static bool is_fitting(const neap_device *m, const np_spare *spare, uint64_t bytes)
+static neap_status take_spare(neap_device *m, neap_block *block)
 {
-    const np_view *view = &spare->view;
-    uint32_t last = view->numbers[view->n_pages - 1];
-    return view->lead == m->seam.end && view->n_pages == pages_of(m, view->lead + bytes) &&
-           (bytes <= spare->bytes || m->pages.pages.items[last].n_users == 1);
+    neap_status status = np_block_add_after(m, block, block->view.numbers, block->view.n_pages);
+    block->address = block->view.address + block->view.lead;
+    if (status != NEAP_OK) {
+        np_retire_view(m, &block->view, NP_COUNTED);
+    }
+    return status;
 }
 
-static neap_status take_view(neap_device *m, neap_block *block, bool *is_new)
+static neap_status take_view(neap_device *m, neap_block *block)
 {
-    *is_new = false;
-    for (size_t i = m->spares.n; i-- > 0;) {
-        if (is_fitting(m, &m->spares.items[i], block->bytes)) {
-            return take_spare(m, i, block);
-        }
+    np_space *space = space_for(m);
+    neap_status status = np_space_place(space, m->next_id, block->bytes, &block->place);
+    if (status != NEAP_OK) {
+        block->place = NP_NO_PLACE;
+        return status;
     }
-    *is_new = true;
-    return take_new_view(m, block);
+    status = np_space_take_spare(space, &block->place, block->bytes, &block->view) ? take_spare(m, block)
+                                                                                   : take_new_view(m, space, block);
+    if (status != NEAP_OK) {
+        np_space_leave(space, &block->place);
+    }
+    return status;
 }
 
 static void block_free(neap_device *m, neap_block *block)
@@ -155,7 +156,6 @@ static neap_status fail_full(const neap_device *m, uint64_t bytes)
 neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
 {
     neap_block *made = np_memory_alloc_zero(m->memory, 1, sizeof *made);
-    bool is_new = false;
     neap_status status;
     if (!made) {
         return np_device_fail(NEAP_NO_MEMORY, "%s", neap_status_message(NEAP_NO_MEMORY));
@@ -164,12 +164,12 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
     made->life = NP_NO_LIFE;
     made->kind = bytes < m->device->page_bytes && !m->is_beneath ? NP_BLOCK_SMALL : NP_BLOCK_LOOSE;
     made->malloc_event = UINT64_MAX;
-    made->neighbour = made->kind == NP_BLOCK_LOOSE && m->seam.end > 0 ? m->seam.id : NP_NO_NEIGHBOUR;
+    made->place = NP_NO_PLACE;
     if (bytes > (uint64_t)m->device->n_pages * m->device->page_bytes) {
         status = NEAP_DEVICE_FULL;
     } else {
         m->pin++;
-        status = made->kind == NP_BLOCK_SMALL ? take_small(m, bytes, made) : take_view(m, made, &is_new);
+        status = made->kind == NP_BLOCK_SMALL ? take_small(m, bytes, made) : take_view(m, made);
     }
     if (status != NEAP_OK) {
         block_free(m, made);
@@ -177,9 +177,7 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
                                           : np_device_fail(status, "%s", neap_status_message(status));
     }
     made->id = m->next_id++;
-    if (made->kind == NP_BLOCK_LOOSE && m->has_seams && m->state != NEAP_STATE_RUN) {
-        np_seam_open(m, made, is_new);
-    }
+    m->n_row++;
     np_live_add(m, made);
     if (made->view.n_missing < made->view.n_pages) {
         np_recent_touch(m, made);
@@ -190,66 +188,56 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
 
 /* ---- free ---- */
 
-static bool has_arena_pages(const neap_device *m, const np_view *view)
-{
-    for (uint32_t i = 0; i < view->n_pages; i++) {
-        if (view->numbers[i] != NP_NO_PAGE && np_pages_is_arena(&m->pages, view->numbers[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool keep_view(neap_device *m, neap_block *block)
-{
-    np_spare spare = {.view = block->view, .bytes = block->bytes};
-    if (m->options.mode == NEAP_MODE_PLAIN || block->view.n_missing > 0 || block->home ||
-        has_arena_pages(m, &block->view) || m->spares.n >= MAX_SPARES) {
-        return false;
-    }
-    for (np_stream s = 0; s < m->device->n_streams; s++) {
-        spare.after[s] = m->device->api->mark(m->device, s);
-    }
-    if (np_array_push(m->memory, &m->spares, spare) != NEAP_OK) {
-        return false;
-    }
-    np_spares_trim(m, 0);
-    return true;
-}
-
+/* Its pages go to others, after the work that may still use them. The view of a block that leaves and returns is mapped anew
+ * by the next plan; until then it may stay where it is, if that is where the plan wants it. */
 static void free_planned(neap_device *m, neap_block *block)
 {
     if (block->kind == NP_BLOCK_SWAPPED) {
-        (void)np_drain(m); /* its pages go to others */
+        (void)np_drain(m);
         np_view_unmap(&m->pages, &block->view, 0, block->view.n_pages, NP_COUNTED);
     } else if (!block->is_absent) {
         uint32_t first;
         uint32_t end;
-        (void)np_drain(m);
         np_block_arena_pages(m, block, &first, &end);
-        np_pages_unuse(&m->pages, &m->arena.numbers[first], end - first);
+        if (np_pages_unuse_later(&m->pages, &m->arena.numbers[first], end - first) != NEAP_OK) {
+            (void)np_drain(m);
+            np_pages_unuse(&m->pages, &m->arena.numbers[first], end - first);
+        }
     }
     block->is_absent = false;
     block->clean.on_host = false;
     block->pattern->n_live--;
 }
 
+static void free_view(neap_device *m, neap_block *block)
+{
+    np_space *space = &m->spaces[block->place.space];
+    bool is_plain = m->options.mode == NEAP_MODE_PLAIN;
+    if (is_plain) {
+        (void)np_drain(m); /* as cudaFree does */
+        np_view_free(&m->pages, &block->view, NP_COUNTED);
+    } else if (!np_space_keep_spare(space, &block->place, &block->view)) {
+        np_retire_view(m, &block->view, NP_COUNTED);
+    }
+    np_space_leave(space, &block->place);
+    if (is_plain) {
+        np_space_give_back(space);
+    }
+}
+
 void np_loose_free(neap_device *m, neap_block *block)
 {
     np_recent_remove(m, block);
     np_live_remove(m, block);
-    if (block->kind != NP_BLOCK_SMALL && np_seam_is_ended_by(&m->seam, block->id)) {
-        np_seam_close(m);
-    }
+    m->n_row = 0;
     if (block->kind == NP_BLOCK_FLAT || block->kind == NP_BLOCK_SWAPPED) {
         free_planned(m, block);
         return;
     }
     if (block->kind == NP_BLOCK_SMALL) {
         np_small_give(&m->small, block);
-    } else if (!keep_view(m, block)) {
-        (void)np_drain(m);
-        np_view_free(&m->pages, &block->view, NP_COUNTED);
+    } else {
+        free_view(m, block);
     }
     block_free(m, block);
 }

@@ -31,22 +31,19 @@
 
 enum { NP_MAX_PATTERNS = 8, NP_MAX_UNKNOWN = 8 };
 
-/* An address range kept mapped after its block was freed, for the next block of the same size. */
-typedef struct np_spare {
+/* The view of a block that was freed, to be unmapped once the work given so far has ended. */
+typedef struct np_retired {
     np_view view;
-    uint64_t bytes; /* of that block: behind it, in its last page, there may be another */
-    uint64_t after[NP_MAX_STREAMS];
-} np_spare;
+    uint64_t after[NP_N_STREAMS];
+    np_counting counting;
+} np_retired;
 
-/* Where the last loose block ends, while the next is to begin there (seam.c). */
-typedef struct np_seam {
-    uint64_t end;    /* bytes of its last page that are taken; 0: the next begins at a page */
-    uint64_t id;     /* of the block, */
-    uint64_t first;  /* and of the first in the row */
-    uint32_t number; /* the page, of which the manager is a user, or NP_NO_PAGE */
-} np_seam;
+/* Do blocks off the plan begin anywhere, so that neighbours share a page, or at pages? Where blocks leave page by page, a
+ * page that two share has to wait for both. Rows of mallocs without a free between them are what lasts: weights, and an
+ * optimizer's state. */
+typedef enum np_packing { NP_PACK_NONE, NP_PACK_ROWS, NP_PACK_ALL } np_packing;
 
-#define NP_NO_SEAM ((np_seam){.first = UINT64_MAX, .number = NP_NO_PAGE})
+enum { NP_SPACE_PACKED, NP_SPACE_PAGED, NP_N_SPACES, NP_ROW_LEAST = 8 };
 
 /* An iteration that was seen between two known starts and has no plan yet. */
 typedef struct np_unknown {
@@ -95,18 +92,18 @@ struct neap_device {
     np_pages pages;
     np_host host;
     np_small small;
-    np_array(np_spare) spares; /* most recent last */
-    uint32_t peak_used;        /* pages: the most that were held and no spare's, since there are spares */
-    bool is_deferring;         /* beneath a program: a block's pages come with the first work that uses it */
-    np_seam seam;
-    bool has_seams;              /* blocks share pages: not where some leave from the first on, page by page */
-    neap_block *live;            /* list of all live blocks */
-    neap_block *newest;          /* of those off the plan that can leave: most and */
-    neap_block *oldest;          /* least recently used */
-    uint64_t pin;                /* number of the exec being made ready, or looked at */
-    const char *exec_name;       /* its name, for messages */
-    const neap_block *returning; /* the block that is being brought to the device */
-    uint32_t limit_pages;        /* UINT32_MAX: none */
+    np_space spaces[NP_N_SPACES];
+    np_packing packing;
+    uint32_t n_row;               /* mallocs since the last free */
+    np_array(np_retired) retired; /* oldest first */
+    bool is_deferring;            /* beneath a program: a block's pages come with the first work that uses it */
+    neap_block *live;             /* list of all live blocks */
+    neap_block *newest;           /* of those off the plan that can leave: most and */
+    neap_block *oldest;           /* least recently used */
+    uint64_t pin;                 /* number of the exec being made ready, or looked at */
+    const char *exec_name;        /* its name, for messages */
+    const neap_block *returning;  /* the block that is being brought to the device */
+    uint32_t limit_pages;         /* UINT32_MAX: none */
     uint64_t next_id;
     np_recorder recorder;
 
@@ -197,13 +194,19 @@ void np_device_fail_clear(void);
 /* Waits for all work given so far. */
 neap_status np_drain(neap_device *m);
 
-/* Takes n pages within the limit, new ones or (off the plan) unused ones of the arena. Where there are not enough: spares
- * are dissolved, then the least recently used unpinned blocks leave for the host; where that does not do, the limit is
- * raised, in one line. NEAP_DEVICE_FULL: the device itself has no more. */
+/* Takes n pages within the limit: new ones or (off the plan) unused ones of the arena. Earlier users of them may not be done
+ * (np_pages_add_after). Where there are not enough, the least recently used unpinned blocks leave for the host;
+ * where that does not do, the limit is raised, in one line. NEAP_DEVICE_FULL: the device itself has no more. */
 neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers);
 
-/* The same, but none of the arena's: for what stays where it is. */
+/* The same, idle pages too: for a block that has a place in a space, in which they are to stand. */
+neap_status np_room_take_for_place(neap_device *m, uint32_t n, uint32_t *numbers);
+
+/* New ones alone: for what stays where it is. */
 neap_status np_room_take_new(neap_device *m, uint32_t n, uint32_t *numbers);
+
+/* The page, which has users or is the arena's, stands behind no space's any more. */
+void np_room_unback(neap_device *m, uint32_t number);
 
 /* Arena pages [first, end) that a flat block touches. */
 void np_block_arena_pages(const neap_device *m, const neap_block *block, uint32_t *first, uint32_t *end);
@@ -217,26 +220,16 @@ bool np_block_is_here(const neap_block *block); /* off the plan: all its bytes a
 void np_recent_touch(neap_device *m, neap_block *block);
 void np_recent_remove(neap_device *m, neap_block *block);
 
-void np_spares_dissolve(neap_device *m); /* all; no work is under way */
+/* ---- retire.c: views and pages that freed blocks leave behind ---- */
 
-/* Dissolves the oldest, until n pages more are not too many. A program that repeats itself has spares of all sizes it ever
- * needs; to make views anew in every iteration would be slow. */
-void np_spares_trim(neap_device *m, uint32_t n);
+/* The block's view is unmapped once the work given so far has ended. */
+void np_retire_view(neap_device *m, np_view *view, np_counting counting);
 
-/* ---- seam.c: blocks that share the page where one ends and the next begins ---- */
+/* Everything that freed blocks have left behind goes back to the device: no work is under way. */
+void np_retired_give_back(neap_device *m);
 
-/* Where the next block begins, after one that begins where the seam is: by mallocs and frees alone. */
-np_seam np_seam_after(const np_seam *seam, uint64_t id, uint64_t bytes, uint64_t page_bytes);
-/* Does a free end it? What is malloc'd from there on may not last as long as what was before. */
-static inline bool np_seam_is_ended_by(const np_seam *seam, uint64_t id)
-{
-    return id >= seam->first;
-}
-neap_status np_seam_join(neap_device *m, neap_block *block); /* its view, new, has a lead of seam.end */
-/* The next block is to begin where this one ends, in the same page if nothing was behind it there before. */
-void np_seam_open(neap_device *m, const neap_block *block, bool is_new);
-void np_seam_drop_page(neap_device *m); /* but not in the same page */
-void np_seam_close(neap_device *m);
+/* The same where that needs no waiting; false: work under way may still use it. */
+bool np_retired_try(neap_device *m);
 
 /* ---- residents.c ---- */
 
@@ -269,6 +262,8 @@ void np_loose_free(neap_device *m, neap_block *block);
 neap_status np_loose_ready(neap_device *m, const np_given *given);
 void np_loose_given(neap_device *m, const np_given *given);
 neap_status np_wait_after(neap_device *m, neap_block *block, np_stream stream); /* see neap_block.after */
+/* What may still use these pages, which the block has taken, is among what its first uses wait for. */
+neap_status np_block_add_after(neap_device *m, neap_block *block, const uint32_t *numbers, uint32_t n_numbers);
 neap_status np_launch(neap_device *m, const np_given *given, uint64_t *mark);
 
 /* ---- events.c ---- */

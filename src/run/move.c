@@ -192,7 +192,10 @@ static neap_status return_flat(neap_device *m, neap_block *block)
     uint32_t end;
     uint64_t offset = (uint64_t)(block->address - m->arena.address);
     uint64_t mark = 0;
-    neap_status status = clear_arena(m, offset, offset + block->bytes);
+    neap_status status = np_drain(m); /* earlier users of the bytes may be under way */
+    if (status == NEAP_OK) {
+        status = clear_arena(m, offset, offset + block->bytes);
+    }
     np_block_arena_pages(m, block, &first, &end);
     if (status == NEAP_OK) {
         status = m->device->api->copy(m->device, NP_STREAM_IN, block->address, block->slot.host, block->bytes, &mark);
@@ -219,40 +222,106 @@ static bool is_home_free(const neap_device *m, const neap_block *block, uint32_t
            (at != NP_NO_PAGE && !is_taken(m, number, bytes) && !is_under_flat(m, at, bytes));
 }
 
-/* Physical pages for the missing ones of a view: its own places in the arena where nothing is there, others elsewhere. */
-static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbers)
+/* May pages of the device stand behind the block's place? */
+static bool has_place(const neap_block *block)
+{
+    return block->kind == NP_BLOCK_LOOSE && block->place.entry != NP_HEAP_NONE && !block->is_exported;
+}
+
+/* The page behind a block's place in its space, if the block can have it. */
+static uint32_t find_behind(const neap_device *m, const neap_block *block, uint32_t page)
+{
+    uint32_t number =
+        has_place(block) ? np_space_page(&m->spaces[block->place.space], &block->place, page) : NP_NO_PAGE;
+    bool is_plans = number != NP_NO_PAGE && np_pages_is_arena(&m->pages, number) &&
+                    (m->state == NEAP_STATE_RUN || m->is_entering || m->pages.pages.items[number].n_users > 0);
+    return is_plans ? NP_NO_PAGE : number;
+}
+
+/* Its place in the arena, where nothing is there. */
+static uint32_t find_home(const neap_device *m, const neap_block *block, uint32_t page)
+{
+    uint32_t home = block->is_exported ? NP_NO_PAGE : np_block_home_page(m, block, page);
+    return home != NP_NO_PAGE && is_home_free(m, block, page, home) ? home : NP_NO_PAGE;
+}
+
+/* For each missing page of the view its own: in the arena, or else behind its place in its space. *n_rest have neither. All
+ * homes come first: one that is found is used, and no longer behind the place of another. */
+static void find_own(neap_device *m, const neap_block *block, uint32_t *numbers, uint32_t *n_rest)
 {
     const np_view *view = &block->view;
-    uint32_t n_rest = 0;
-    uint32_t *rest;
-    neap_status status;
+    *n_rest = view->n_missing;
     for (uint32_t i = 0; i < view->n_pages; i++) {
         numbers[i] = NP_NO_PAGE;
-        if (view->numbers[i] == NP_NO_PAGE) {
-            uint32_t home = block->is_exported ? NP_NO_PAGE : np_block_home_page(m, block, i);
-            if (home != NP_NO_PAGE && is_home_free(m, block, i, home)) {
-                np_pages_use(&m->pages, home);
-                numbers[i] = home;
-            } else {
-                n_rest++;
+    }
+    for (int is_home = 1; is_home >= 0; is_home--) {
+        for (uint32_t i = 0; i < view->n_pages; i++) {
+            if (view->numbers[i] == NP_NO_PAGE && numbers[i] == NP_NO_PAGE) {
+                numbers[i] = is_home ? find_home(m, block, i) : find_behind(m, block, i);
+                if (numbers[i] != NP_NO_PAGE) {
+                    np_pages_use(&m->pages, numbers[i]);
+                    (*n_rest)--;
+                }
             }
         }
     }
+}
+
+static neap_status take_others(neap_device *m, const neap_block *block, uint32_t n, uint32_t *numbers)
+{
+    return n == 0               ? NEAP_OK
+           : has_place(block)   ? np_room_take_for_place(m, n, numbers)
+           : block->is_exported ? np_room_take_new(m, n, numbers)
+                                : np_room_take(m, n, numbers);
+}
+
+/* A page that the block got stands behind its place from now on: it may be one that spares show. */
+static void stand_behind(neap_device *m, const neap_block *block, uint32_t page, uint32_t number)
+{
+    if (has_place(block)) {
+        np_space *space = &m->spaces[block->place.space];
+        if (np_space_page(space, &block->place, page) != NP_NO_PAGE) { /* a page of the arena, which others use now */
+            np_space_unback(space, np_space_first_page(space, &block->place) + page);
+        }
+        np_space_back(space, &block->place, page, number);
+    }
+}
+
+/* Physical pages for the missing ones of a view: its own places where nothing is there, others elsewhere. */
+static neap_status find_pages(neap_device *m, neap_block *block, uint32_t *numbers)
+{
+    const np_view *view = &block->view;
+    uint32_t n_rest;
+    uint32_t *rest;
+    neap_status status;
+    find_own(m, block, numbers, &n_rest);
     rest = np_memory_alloc(m->memory, n_rest, sizeof *rest);
-    status = !rest                ? NEAP_NO_MEMORY
-             : n_rest == 0        ? NEAP_OK
-             : block->is_exported ? np_room_take_new(m, n_rest, rest)
-                                  : np_room_take(m, n_rest, rest);
+    status = rest ? take_others(m, block, n_rest, rest) : NEAP_NO_MEMORY;
     if (status != NEAP_OK) {
         np_pages_unuse(&m->pages, numbers, view->n_pages);
     }
     for (uint32_t i = 0, k = 0; i < view->n_pages && status == NEAP_OK; i++) {
         if (view->numbers[i] == NP_NO_PAGE && numbers[i] == NP_NO_PAGE) {
             numbers[i] = rest[k++];
+            stand_behind(m, block, i, numbers[i]);
         }
     }
     np_memory_free(m->memory, rest, n_rest, sizeof *rest);
     return status;
+}
+
+/* Work that was given before the pages were freed may still use them: bytes are fetched into them after it, and what else
+ * uses the block comes after it. */
+static neap_status wait_for_earlier(neap_device *m, neap_block *block, const uint32_t *numbers)
+{
+    bool is_done = true;
+    if (!block->clean.on_host) {
+        return np_block_add_after(m, block, numbers, block->view.n_pages);
+    }
+    for (uint32_t i = 0; i < block->view.n_pages; i++) {
+        is_done &= numbers[i] == NP_NO_PAGE || np_pages_is_done(&m->pages, numbers[i]);
+    }
+    return is_done ? NEAP_OK : np_drain(m);
 }
 
 /* Maps the run of missing pages [first, end) and fetches their bytes. On failure the run is missing as before. */
@@ -288,6 +357,9 @@ static neap_status return_view(neap_device *m, neap_block *block)
     uint32_t *numbers = np_memory_alloc(m->memory, n, sizeof *numbers);
     neap_status status = numbers ? find_pages(m, block, numbers) : NEAP_NO_MEMORY;
     bool is_found = status == NEAP_OK;
+    if (is_found) {
+        status = wait_for_earlier(m, block, numbers);
+    }
     for (uint32_t i = 0; i < n && is_found;) {
         uint32_t end = i;
         while (end < n && numbers[end] != NP_NO_PAGE) {
@@ -336,7 +408,7 @@ neap_status np_block_return_home(neap_device *m, neap_block *block, uint32_t fir
         }
     }
     if (status == NEAP_OK) {
-        status = return_run(m, block, first, end, numbers);
+        status = return_run(m, block, first, end, numbers); /* nothing is under way */
     }
     if (status == NEAP_OK) {
         np_recent_touch(m, block);

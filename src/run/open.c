@@ -62,8 +62,9 @@ neap_status np_manager_open(np_device *device, const neap_device_options *option
     m->device = device;
     fill_in_options(m, options);
     np_pages_init(&m->pages, device);
-    m->seam = NP_NO_SEAM;
-    m->has_seams = m->options.limit == 0 && m->options.limit_share <= 0;
+    np_space_init(&m->spaces[NP_SPACE_PACKED], &m->pages, NP_SPACE_PACKED, NP_SPACE_UNIT);
+    np_space_init(&m->spaces[NP_SPACE_PAGED], &m->pages, NP_SPACE_PAGED, device->page_bytes);
+    m->packing = m->options.limit == 0 && m->options.limit_share <= 0 ? NP_PACK_ALL : NP_PACK_NONE;
     np_host_init(&m->host, device);
     np_small_init(&m->small, &m->pages);
     np_recorder_init(&m->recorder, memory);
@@ -126,9 +127,11 @@ void neap_close(neap_device *device)
     np_array_free(device->memory, &device->uses);
     np_array_free(device->memory, &device->doubted);
     np_visit_free(device);
-    np_spares_dissolve(device);
-    np_seam_close(device);
-    np_array_free(device->memory, &device->spares);
+    np_retired_give_back(device);
+    np_array_free(device->memory, &device->retired);
+    for (int i = 0; i < NP_N_SPACES; i++) {
+        np_space_free(&device->spaces[i]);
+    }
     np_view_free(&device->pages, &device->arena, NP_UNCOUNTED);
     np_small_free(&device->small);
     np_side_close(device);

@@ -2,7 +2,7 @@
  *
  * A block that has a place in the arena keeps it from plan to plan, unless others have theirs in the same bytes at other
  * times. One that has none yet gets one; where it begins in the page in which another ends, the two are to stay
- * neighbours (seam.c). */
+ * neighbours. */
 #include <stdlib.h>
 
 #include "base/checked.h"
@@ -81,12 +81,17 @@ static bool owns_home(const neap_block *block, const bool *is_contested)
 
 /* ---- the list ---- */
 
+static uint64_t neighbour_of(const neap_device *m, const neap_block *block)
+{
+    return np_space_neighbour(&m->spaces[block->place.space], &block->place);
+}
+
 static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_block *block, const bool *is_contested)
 {
     bool is_loose = block->kind == NP_BLOCK_LOOSE;
     np_resident resident = {.id = block->id,
                             .lead = block->view.lead,
-                            .neighbour = is_loose ? block->neighbour : NP_NO_NEIGHBOUR,
+                            .neighbour = is_loose ? neighbour_of(m, block) : NP_NO_NEIGHBOUR,
                             .first_page = UINT32_MAX,
                             .life = NP_NO_LIFE,
                             .is_outside = !is_loose || block->is_extra || block->is_exported};

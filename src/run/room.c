@@ -4,7 +4,11 @@
  * for the device: slow, simple and right. It is only for the time until a plan exists, and for events outside one. */
 #include "run/manager.h"
 
-enum { SPARE_TIMES = 2, SPARE_LEAST = 32 }; /* what is used at most, and pages: so much more is held */
+enum {
+    HELD_SLACK = 4
+}; /* pages that may be held before idle ones are used elsewhere, which would have to be mapped anew */
+
+#define HELD_SHARE 1.02 /* and so much of the highest load */
 
 /* Of all streams, even if one fails: whoever cannot go on without it waits at least for the others. */
 neap_status np_drain(neap_device *m)
@@ -87,60 +91,15 @@ bool np_block_is_here(const neap_block *block)
     return block->view.n_missing == 0;
 }
 
+void np_room_unback(neap_device *m, uint32_t number)
+{
+    const np_page *page = &m->pages.pages.items[number];
+    if (page->kept_by != NP_NO_SPACE) {
+        np_space_unback(&m->spaces[page->kept_by], page->kept_at);
+    }
+}
+
 /* ---- making room ---- */
-
-static bool spare_is_idle(const neap_device *m, const np_spare *spare)
-{
-    for (np_stream s = 0; s < m->device->n_streams; s++) {
-        if (!m->device->api->is_done(m->device, s, spare->after[s])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static neap_status dissolve_oldest_spare(neap_device *m)
-{
-    neap_status status = spare_is_idle(m, &m->spares.items[0]) ? NEAP_OK : np_drain(m);
-    if (status == NEAP_OK) {
-        np_view_free(&m->pages, &m->spares.items[0].view, NP_COUNTED);
-        m->spares.n--;
-        for (size_t i = 0; i < m->spares.n; i++) {
-            m->spares.items[i] = m->spares.items[i + 1];
-        }
-    }
-    return status;
-}
-
-void np_spares_dissolve(neap_device *m)
-{
-    for (size_t i = 0; i < m->spares.n; i++) {
-        np_view_free(&m->pages, &m->spares.items[i].view, NP_COUNTED);
-    }
-    m->spares.n = 0;
-}
-
-static uint32_t count_spare_pages(const neap_device *m)
-{
-    uint32_t n = 0;
-    for (size_t i = 0; i < m->spares.n; i++) {
-        n += m->spares.items[i].view.n_pages;
-    }
-    return n;
-}
-
-void np_spares_trim(neap_device *m, uint32_t n)
-{
-    uint32_t n_spare = m->spares.n > 0 ? count_spare_pages(m) : 0;
-    uint32_t used = m->pages.n_held + n;
-    used = used > n_spare ? used - n_spare : 0; /* neighbours share pages */
-    m->peak_used = used > m->peak_used ? used : m->peak_used;
-    while (m->spares.n > 0 && m->pages.n_held + n > (1 + SPARE_TIMES) * m->peak_used + SPARE_LEAST) {
-        if (dissolve_oldest_spare(m) != NEAP_OK) {
-            return;
-        }
-    }
-}
 
 static neap_block *oldest_unpinned(const neap_device *m)
 {
@@ -151,14 +110,17 @@ static neap_block *oldest_unpinned(const neap_device *m)
     return block;
 }
 
-/* A spare or a block less; *gone false: there is none that could go. */
+/* What freed blocks have left behind, or a block less; *gone false: there is none that could go. */
 static neap_status free_something(neap_device *m, bool *gone)
 {
     neap_block *block = oldest_unpinned(m);
     *gone = true;
-    np_seam_drop_page(m);
-    if (m->spares.n > 0) {
-        return dissolve_oldest_spare(m);
+    if (m->retired.n > 0 || m->pages.n_idle > 0) {
+        neap_status status = np_drain(m);
+        if (status == NEAP_OK) {
+            np_retired_give_back(m);
+        }
+        return status;
     }
     if (block && m->state != NEAP_STATE_RUN) {
         return np_block_depart(m, block);
@@ -186,56 +148,107 @@ static void raise_limit(neap_device *m, uint32_t n_pages)
     m->limit_pages = n_pages;
 }
 
-/* New pages within the limit, then the arena's unused ones. */
-static neap_status take_now(neap_device *m, uint32_t n, uint32_t n_new, uint32_t *numbers)
+/* ---- taking pages ---- */
+
+/* What is asked for. */
+typedef struct demand {
+    uint32_t n;
+    bool may_borrow; /* of the arena's unused ones */
+    bool may_steal;  /* idle ones of a space: they come to stand behind another of its pages */
+} demand;
+
+/* Pages that may be held before idle ones are used: what the program has needed at once, and a little more. */
+static uint32_t usual_pages(const neap_device *m, uint32_t n)
+{
+    uint64_t page = m->device->page_bytes;
+    uint64_t load = m->stats.live + n * page;
+    double n_pages;
+    load = (load > m->stats.peak_live ? load : m->stats.peak_live) + m->side.slabs.n * m->side.slab_bytes;
+    n_pages = HELD_SHARE * (double)load / (double)page + HELD_SLACK;
+    return n_pages < UINT32_MAX ? (uint32_t)n_pages : UINT32_MAX;
+}
+
+/* One that nothing uses: the arena's, or idle. There is one. */
+static uint32_t take_unused(neap_device *m, const demand *d)
+{
+    uint32_t number = d->may_borrow ? np_pages_borrow(&m->pages) : NP_NO_PAGE;
+    if (number != NP_NO_PAGE) {
+        np_room_unback(m, number);
+    }
+    for (int i = 0; i < NP_N_SPACES && number == NP_NO_PAGE; i++) {
+        number = np_space_steal(&m->spaces[i]);
+    }
+    return number;
+}
+
+/* New pages, then those that nothing uses. On failure none is taken. */
+static neap_status take_now(neap_device *m, const demand *d, uint32_t n_new, uint32_t *numbers)
 {
     neap_status status = n_new > 0 ? np_pages_take(&m->pages, n_new, numbers) : NEAP_OK;
-    for (uint32_t i = n_new; i < n && status == NEAP_OK; i++) {
-        numbers[i] = np_pages_borrow(&m->pages);
+    for (uint32_t n = n_new; n < d->n && status == NEAP_OK; n++) {
+        numbers[n] = take_unused(m, d);
     }
     return status;
 }
 
-static neap_status take(neap_device *m, uint32_t n, bool may_borrow, uint32_t *numbers)
+static neap_status take(neap_device *m, const demand *d, uint32_t *numbers)
 {
     uint32_t most = m->limit_pages < m->device->n_pages ? m->limit_pages : m->device->n_pages;
+    uint32_t usual = m->limit_pages < m->device->n_pages ? most : usual_pages(m, d->n);
     bool gone = true;
     neap_status status = NEAP_OK;
     while (status == NEAP_OK) {
         uint32_t held = m->pages.n_held;
-        uint32_t n_unused = may_borrow ? m->pages.n_arena_unused : 0;
-        uint32_t n_new = held < most ? most - held : 0;
-        if (held <= most && (uint64_t)n_new + n_unused >= n) {
-            uint32_t least = n > n_unused ? n - n_unused : 0;
-            n_new = n < n_new ? n : n_new;
-            status = take_now(m, n, n_new, numbers);
+        uint32_t n_unused = (d->may_steal ? m->pages.n_idle : 0) + (d->may_borrow ? m->pages.n_arena_unused : 0);
+        uint32_t room = held < most ? most - held : 0;
+        if (held <= most && (uint64_t)room + n_unused >= d->n) {
+            uint32_t least = d->n > n_unused ? d->n - n_unused : 0;
+            uint32_t n_new = held < usual ? usual - held : 0;
+            n_new = n_new < d->n ? n_new : d->n;
+            n_new = n_new < room ? n_new : room;
+            n_new = n_new > least ? n_new : least;
+            status = take_now(m, d, n_new, numbers);
             if (status != NEAP_DEVICE_FULL || n_new == 0) {
                 return status;
             }
             most = held + (n_new > least ? least : least - 1); /* less is there than was said: fewer, or after others */
+            usual = held;
             status = NEAP_OK;
             continue;
         }
         status = free_something(m, &gone);
         if (status == NEAP_OK && !gone) {
-            uint64_t wanted = (uint64_t)n + needed_later(m);
+            uint64_t wanted = (uint64_t)d->n + needed_later(m);
             uint64_t needed = held + (wanted > n_unused ? wanted - n_unused : 0);
             if (m->limit_pages >= m->device->n_pages || most < m->limit_pages || needed > m->device->n_pages) {
                 return NEAP_DEVICE_FULL;
             }
             raise_limit(m, (uint32_t)needed);
-            most = m->limit_pages;
+            most = usual = m->limit_pages;
         }
     }
     return status;
 }
 
+static bool may_borrow(const neap_device *m)
+{
+    return m->state != NEAP_STATE_RUN && !m->is_entering;
+}
+
 neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers)
 {
-    return take(m, n, m->state != NEAP_STATE_RUN && !m->is_entering, numbers);
+    demand d = {.n = n, .may_borrow = may_borrow(m)};
+    return take(m, &d, numbers);
+}
+
+neap_status np_room_take_for_place(neap_device *m, uint32_t n, uint32_t *numbers)
+{
+    demand d = {.n = n, .may_borrow = may_borrow(m), .may_steal = true};
+    return take(m, &d, numbers);
 }
 
 neap_status np_room_take_new(neap_device *m, uint32_t n, uint32_t *numbers)
 {
-    return take(m, n, false, numbers);
+    demand d = {.n = n};
+    return take(m, &d, numbers);
 }

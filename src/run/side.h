@@ -12,8 +12,8 @@
 #ifndef NP_RUN_SIDE_H
 #define NP_RUN_SIDE_H
 
+#include "memory/view.h"
 #include "pool/baseline_heap.h"
-#include "run/view.h"
 
 enum { NP_SIDE_NO_STREAM = NP_MAX_STREAMS, NP_SIDE_CAPTURED, NP_SIDE_HEAPS };
 

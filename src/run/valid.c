@@ -128,16 +128,15 @@ static void count_users(const neap_device *m, uint32_t *n_users)
             }
         }
     }
-    for (size_t i = 0; i < m->spares.n; i++) {
-        count_view(&m->spares.items[i].view, n_users);
+    for (size_t i = 0; i < m->retired.n; i++) {
+        if (m->retired.items[i].counting == NP_COUNTED) {
+            count_view(&m->retired.items[i].view, n_users);
+        }
     }
     for (size_t i = 0; i < m->small.slabs.n; i++) {
         count_view(&m->small.slabs.items[i]->view, n_users);
     }
     count_view(&m->side.view, n_users);
-    if (m->seam.number != NP_NO_PAGE) {
-        n_users[m->seam.number]++;
-    }
 }
 
 static const char *walk_pages(const neap_device *m)
@@ -170,6 +169,28 @@ static bool has_arena_page(const neap_device *m, const np_view *view)
     return false;
 }
 
+/* What a space keeps is kept by it alone. */
+static const char *walk_spaces(const neap_device *m)
+{
+    for (int i = 0; i < NP_N_SPACES; i++) {
+        if (!np_space_is_valid(&m->spaces[i])) {
+            return "a space is not valid";
+        }
+    }
+    for (size_t i = 0; i < m->pages.pages.n; i++) {
+        const np_page *page = &m->pages.pages.items[i];
+        if (page->kept_by != NP_NO_SPACE &&
+            (page->kept_by >= NP_N_SPACES || page->kept_at >= m->spaces[page->kept_by].numbers.n ||
+             m->spaces[page->kept_by].numbers.items[page->kept_at] != i)) {
+            return "a page says that a space keeps it, which does not";
+        }
+        if (page->kept_by != NP_NO_SPACE && page->is_arena && is_running(m)) {
+            return "a page of the arena stands behind a space while a plan runs";
+        }
+    }
+    return NULL;
+}
+
 static const char *walk_arena(const neap_device *m)
 {
     if (!m->arena.numbers) {
@@ -182,11 +203,6 @@ static const char *walk_arena(const neap_device *m)
     for (uint32_t k = 0; k < m->n_arena; k++) {
         if (m->arena.numbers[k] == NP_NO_PAGE || !np_pages_is_arena(&m->pages, m->arena.numbers[k])) {
             return "a page of the arena is not one";
-        }
-    }
-    for (size_t i = 0; i < m->spares.n; i++) {
-        if (has_arena_page(m, &m->spares.items[i].view)) {
-            return "a spare holds a page of the arena";
         }
     }
     for (size_t i = 0; i < m->small.slabs.n; i++) {
@@ -250,10 +266,6 @@ static const char *walk_bytes(const neap_device *m)
             uint64_t page = m->device->page_bytes;
             is_seen = add_pages(m, &m->arena.numbers[offset / page], offset % page, block->bytes, &all);
         }
-    }
-    for (size_t i = 0; i < m->spares.n && is_seen; i++) {
-        const np_spare *spare = &m->spares.items[i];
-        is_seen = add_pages(m, spare->view.numbers, spare->view.lead, spare->bytes, &all);
     }
     if (is_seen && all.n > 0) {
         qsort(all.items, all.n, sizeof *all.items, compare_stretches);
@@ -356,8 +368,9 @@ static const char *walk_recorder(const neap_device *m)
 
 const char *np_manager_find_flaw(const neap_device *m)
 {
-    const char *(*const walks[])(const neap_device *) = {walk_live,  walk_recent, walk_pages,    walk_arena,
-                                                         walk_bytes, walk_host,   walk_patterns, walk_recorder};
+    const char *(*const walks[])(const neap_device *) = {walk_live,   walk_recent,   walk_pages,
+                                                         walk_spaces, walk_arena,    walk_bytes,
+                                                         walk_host,   walk_patterns, walk_recorder};
     const char *flaw = np_small_is_valid(&m->small) ? NULL : "the small blocks are not valid";
     for (size_t i = 0; i < sizeof walks / sizeof *walks && !flaw; i++) {
         flaw = walks[i](m);

@@ -10,7 +10,7 @@
 static const learned_options small_options = {
     .page_bytes = LEARNED_PAGE, .min_block = LEARNED_PAGE, .limit_share = 0.6, .link_gbs = 2, .seconds = 0.01};
 
-/* Those of a page or more begin where the one before has ended, as if they were malloc'd in a row (seam.c). */
+/* Those of a page or more begin where the one before has ended, as those that were malloc'd one after the other do. */
 static void list_residents(np_lesson *lesson)
 {
     uint64_t end = 0; /* of the last one, in its last page */

@@ -76,7 +76,7 @@ void little_open(little_program *p, const little_options *options)
     }
     ASSERT_OK(np_manager_open(p->raw, &p->options.device, &error, &p->device));
     p->device->learner.learns_at_once = !p->options.has_planner_thread;
-    p->device->has_seams = p->device->has_seams || p->options.has_seams;
+    p->device->packing = p->options.shares_pages ? NP_PACK_ALL : p->device->packing;
     shadow_report_init(&p->report, true);
     shadow_streams_init(&p->streams, p->device, &p->report, p->raw->n_streams, 1);
 }

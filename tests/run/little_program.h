@@ -25,7 +25,7 @@ typedef struct little_options {
     const neap_memory *memory;
     bool has_planner_thread;
     bool is_faulty;         /* the device is wrapped (faulty.h) */
-    bool has_seams;         /* blocks share pages under a limit too */
+    bool shares_pages;      /* blocks share pages under a limit too */
     uint32_t n_layers;      /* 0: 6 */
     uint64_t weight_bytes;  /* 0: two pages */
     uint64_t act_bytes;     /* 0: eight pages */

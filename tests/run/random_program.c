@@ -111,7 +111,7 @@ static neap_status open_device(program *p)
     }
     p->device->learner.learns_at_once = s->learns_at_once;
     p->device->margin = s->margin;
-    p->device->has_seams = p->device->has_seams || s->builds;
+    p->device->packing = s->builds ? NP_PACK_ALL : p->device->packing;
     if (s->is_beneath && s->beneath_from == 0) {
         np_beneath_begin(p->device, s->margin, s->overhead);
     }

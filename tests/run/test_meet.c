@@ -95,7 +95,7 @@ static void test_copies(void **state)
     n_spared = 0;
     check(&(little_options){.device = {.limit_share = 0.6}});
     ASSERT_GT(n_spared, 0);
-    check(&(little_options){.device = {.limit_share = 0.6}, .has_seams = true});
+    check(&(little_options){.device = {.limit_share = 0.6}, .shares_pages = true});
     check(&(little_options){.device = {.limit_share = 0.7}, .has_crossing = true});
 }
 

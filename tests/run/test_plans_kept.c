@@ -167,7 +167,7 @@ static void test_odd_sizes(void **state)
     for (int i = 0; i < 2; i++) {
         little_options options = options_of(shares[i]);
         options.weight_bytes = 3 * LITTLE_PAGE + 1536;
-        options.has_seams = true;
+        options.shares_pages = true;
         clear_folder();
         run_first(&options);
         run_second(&options);
@@ -225,14 +225,14 @@ static void test_other_begins(void **state)
     little_options options = options_of(0.6);
     (void)state;
     options.weight_bytes = 3 * LITTLE_PAGE + 1536;
-    options.has_seams = true;
+    options.shares_pages = true;
     for (int is_second = 0; is_second < 2; is_second++) {
         little_program p;
         little_open(&p, &options);
         ASSERT_EQ(little_stats(&p).plan_was_loaded, is_second == 1);
         little_malloc(&p, 3 * LITTLE_PAGE + 512, &p.kept);
         if (is_second) {
-            np_seam_close(p.device); /* as a free would */
+            p.device->packing = NP_PACK_NONE; /* as where a limit in bytes holds */
         }
         little_begin(&p);
         ASSERT_EQ(p.weights[0].block->view.lead, is_second ? 0 : 512);

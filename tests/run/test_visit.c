@@ -111,7 +111,7 @@ static void test_place_in_use(void **state)
     static little_program p;
     (void)state;
     for (unsigned stream = 0; stream < 2; stream++) {
-        visit_start(&p, &(little_options){.has_seams = stream == 1,
+        visit_start(&p, &(little_options){.shares_pages = stream == 1,
                                           .weight_bytes = stream == 1 ? 7 * LITTLE_PAGE + 1536 : 0,
                                           .update_stream = stream});
         for (int is_weight = 0; is_weight < 2; is_weight++) {

@@ -1,5 +1,5 @@
-/* test_seam.c: blocks that are malloc'd one after the other share the page where one ends and the next begins, and
- * nothing else: not their bytes, not their way to the host and back. */
+/* test_neighbours.c: blocks that stand beside each other share the page where one ends and the next begins, and nothing
+ * else: not their bytes, not their way to the host and back. */
 #include "run/little_program.h"
 #include "testing.h"
 
@@ -76,38 +76,52 @@ static void test_ends(void **state)
     little_close(&p);
 }
 
-/* What comes after a free in the row may not last as long as what came before it: it begins at a page. What is freed that
- * was there before the row is no reason: a model that is made smaller, say. */
-static void test_free_ends_it(void **state)
+/* A block that is freed leaves room for one that fits, and no more of its pages is held than others need. */
+static void test_hole_is_filled(void **state)
 {
     little_options options = {0};
     little_program p;
-    shadow_block before[2];
     shadow_block blocks[MANY];
+    uint64_t held;
     (void)state;
-    little_open(&p, &options);
-    little_malloc(&p, ODD, &before[0]);
-    little_malloc(&p, ODD, &before[1]);
-    little_free(&p, &before[0]);
-    for (int i = 0; i < MANY; i++) {
-        little_malloc(&p, ODD, &blocks[i]);
-    }
-    ASSERT_EQ(within_page(&blocks[0]), 0);
-    ASSERT_NE(within_page(&blocks[1]), 0);
-    little_free(&p, &before[1]);
-    little_malloc(&p, ODD, &p.kept);
-    ASSERT_EQ(within_page(&p.kept), (uint64_t)MANY * ODD % PAGE);
+    start(&p, &options, ODD, blocks);
+    held = little_stats(&p).held;
     little_free(&p, &blocks[3]);
-    little_malloc(&p, 3 * PAGE + 512, &before[0]);
-    ASSERT_EQ(within_page(&before[0]), 0);
-    little_free(&p, &before[0]);
-    little_malloc(&p, ODD, &blocks[3]); /* not where one was before, kept or not */
-    ASSERT_EQ(within_page(&blocks[3]), 0);
-    little_malloc(&p, 3 * PAGE, &before[0]);
-    ASSERT_EQ(within_page(&before[0]), ODD % PAGE);
-    little_free(&p, &before[0]);
+    little_malloc(&p, ODD, &p.kept);
+    ASSERT_EQ(within_page(&p.kept), (uint64_t)3 * ODD % PAGE);
+    ASSERT_EQ(little_stats(&p).held, held);
+    for (int i = 0; i < MANY; i++) {
+        if (i != 3) {
+            check_block(&p, &blocks[i]);
+        }
+    }
+    check_block(&p, &p.kept);
     little_free(&p, &p.kept);
     end(&p, blocks);
+}
+
+/* Where a limit in per cent is to come, long rows of mallocs without a free share pages: weights do, what comes and goes
+ * within an iteration does not. */
+static void test_rows(void **state)
+{
+    little_options options = {.device = {.limit_share = 0.7}};
+    little_program p;
+    shadow_block blocks[2 * MANY];
+    (void)state;
+    little_open(&p, &options);
+    np_beneath_begin(p.device, 0, 0);
+    for (int i = 0; i < 2 * MANY; i++) {
+        little_malloc(&p, ODD, &blocks[i]);
+        ASSERT_EQ(within_page(&blocks[i]), i > NP_ROW_LEAST ? (uint64_t)(i - NP_ROW_LEAST) * ODD % PAGE : 0);
+    }
+    little_free(&p, &blocks[MANY]);
+    little_malloc(&p, ODD, &blocks[MANY]);
+    ASSERT_EQ(within_page(&blocks[MANY]), 0);
+    for (int i = 0; i < 2 * MANY; i++) {
+        check_block(&p, &blocks[i]);
+        little_free(&p, &blocks[i]);
+    }
+    little_close(&p);
 }
 
 /* Addresses that are used again end where they did: behind them another block begins. */
@@ -121,13 +135,13 @@ static void test_used_again(void **state)
     start(&p, &options, ODD, blocks);
     at = neap_data(blocks[0].block);
     little_free(&p, &blocks[0]);
-    little_malloc(&p, ODD - 512, &blocks[0]);
+    little_malloc(&p, ODD - 512, &blocks[0]); /* in as many pages */
     ASSERT_TRUE(neap_data(blocks[0].block) == at);
     for (int i = 0; i < MANY; i++) {
         check_block(&p, &blocks[i]);
     }
     little_free(&p, &blocks[0]);
-    little_malloc(&p, ODD + 512, &blocks[0]); /* in as many pages */
+    little_malloc(&p, ODD + 512, &blocks[0]); /* the next begins there */
     ASSERT_TRUE(neap_data(blocks[0].block) != at);
     for (int i = 0; i < MANY; i++) {
         check_block(&p, &blocks[i]);
@@ -141,14 +155,13 @@ static void test_leaving(void **state)
     little_options options = {0};
     little_program p;
     shadow_block blocks[MANY];
-    uint64_t held;
+    uint32_t n_idle;
     (void)state;
     start(&p, &options, ODD, blocks);
-    held = little_stats(&p).held;
     ASSERT_OK(np_block_depart(p.device, blocks[2].block));
-    ASSERT_LT(little_stats(&p).held, held + 1); /* its two pages are its neighbours' too */
+    n_idle = p.device->pages.n_idle; /* its pages at both ends are its neighbours' too */
     ASSERT_OK(np_block_depart(p.device, blocks[3].block));
-    ASSERT_LT(little_stats(&p).held, held);
+    ASSERT_GT(p.device->pages.n_idle, n_idle);
     ASSERT_TRUE(np_manager_is_valid(p.device));
     for (int i = MANY - 1; i >= 0; i--) {
         check_block(&p, &blocks[i]);
@@ -190,7 +203,7 @@ static void test_swapped(void **state)
     (void)state;
     for (int i = 0; i < 6; i++) {
         little_options options = {.n_layers = 12,
-                                  .has_seams = true,
+                                  .shares_pages = true,
                                   .weight_bytes = (uint64_t)9 * PAGE + 512u * (unsigned)(1 + 2 * i),
                                   .act_bytes = (uint64_t)2 * PAGE + (i % 2 ? 1024 : 0),
                                   .device = {.limit_share = shares[i % 3]}};
@@ -237,72 +250,28 @@ static void test_exported(void **state)
     end(&p, blocks);
 }
 
-/* Under a limit in bytes blocks leave from the first malloc on, page by page: each begins at one. A share of the load is no
- * limit before there is a plan. */
+/* Under a limit in bytes blocks leave from the first malloc on, page by page: each begins at one. */
 static void test_where_there_are_none(void **state)
 {
-    (void)state;
-    for (int is_share = 0; is_share < 2; is_share++) {
-        little_options options = {.device = {.limit = is_share ? 0 : 1 << 20, .limit_share = is_share ? 0.7 : 0}};
-        little_program p;
-        shadow_block blocks[3];
-        little_open(&p, &options);
-        np_beneath_begin(p.device, 0, is_share ? 0.1 : 0);
-        for (int i = 0; i < 3; i++) {
-            little_malloc(&p, ODD, &blocks[i]);
-            ASSERT_EQ(blocks[i].block->view.lead > 0, is_share && i > 0);
-        }
-        for (int i = 0; i < 3; i++) {
-            little_free(&p, &blocks[i]);
-        }
-        little_close(&p);
-    }
-}
-
-/* The page where the next block would begin is for others where they need it. */
-static void test_page_is_needed(void **state)
-{
-    little_options options = {.name = "sim:page=4KiB,memory=64KiB,link=4GB/s"};
+    little_options options = {.device = {.limit = 1 << 20}};
     little_program p;
-    shadow_block all;
+    shadow_block blocks[2 * MANY];
     (void)state;
     little_open(&p, &options);
-    little_malloc(&p, 16 * PAGE, &all);
-    little_malloc(&p, ODD, &p.kept);
-    ASSERT_TRUE(p.device->seam.number != NP_NO_PAGE);
-    check_block(&p, &all);
-    ASSERT_TRUE(p.device->seam.number == NP_NO_PAGE);
-    check_block(&p, &p.kept);
-    little_free(&p, &all);
-    little_free(&p, &p.kept);
+    np_beneath_begin(p.device, 0, 0);
+    for (int i = 0; i < 2 * MANY; i++) {
+        little_malloc(&p, ODD, &blocks[i]);
+        ASSERT_EQ(blocks[i].block->view.lead, 0);
+    }
+    for (int i = 0; i < 2 * MANY; i++) {
+        little_free(&p, &blocks[i]);
+    }
     little_close(&p);
 }
 
 /* ---- a plan that is entered and left ---- */
 
-/* The page where the last block ends is the manager's no longer while a plan runs: it may be the plan's then. */
-static void test_closed_on_plan(void **state)
-{
-    little_options options = {.n_layers = LITTLE_LAYERS, .weight_bytes = ODD};
-    little_program p;
-    (void)state;
-    little_start(&p, &options);
-    (void)little_run_until_plan(&p, 10);
-    little_laps(&p, 2);
-    np_leave(p.device, NEAP_DEPARTURE_BLIND, "a test");
-    little_malloc(&p, ODD, &p.kept);
-    ASSERT_TRUE(p.device->seam.number != NP_NO_PAGE);
-    ASSERT_TRUE(np_enter(p.device, p.device->pattern));
-    ASSERT_TRUE(p.device->seam.number == NP_NO_PAGE);
-    ASSERT_EQ(p.device->seam.end, 0);
-    little_check(&p);
-    little_laps(&p, 3);
-    check_block(&p, &p.kept);
-    little_free(&p, &p.kept);
-    little_end(&p);
-}
-
-/* Unused pages of the arena may be lent, but what is behind the block that has one is a plan's. */
+/* Unused pages of the arena may be lent; a plan that is entered again has them back. */
 static void test_lent_pages(void **state)
 {
     little_options options = {.n_layers = 12};
@@ -318,10 +287,12 @@ static void test_lent_pages(void **state)
     little_malloc(&p, ODD, &p.kept);
     view = &p.kept.block->view;
     ASSERT_TRUE(np_pages_is_arena(&p.device->pages, view->numbers[view->n_pages - 1]));
-    ASSERT_TRUE(p.device->seam.number == NP_NO_PAGE);
-    ASSERT_TRUE(p.device->seam.end > 0);
+    check_block(&p, &p.kept);
     little_free(&p, &p.kept);
+    ASSERT_TRUE(np_manager_is_valid(p.device));
     little_laps(&p, 3);
+    ASSERT_EQ(p.device->state, NEAP_STATE_RUN);
+    ASSERT_TRUE(np_manager_is_valid(p.device));
     little_end(&p);
 }
 
@@ -366,7 +337,7 @@ static void leave_without_part(little_program *p)
 static void test_part_is_away(void **state)
 {
     little_options options = {.n_layers = 8,
-                              .has_seams = true,
+                              .shares_pages = true,
                               .weight_bytes = (uint64_t)22 * PAGE + 1536,
                               .act_bytes = (uint64_t)2 * PAGE + 1024,
                               .device = {.limit_share = 0.7, .plan_seconds = 1e-6}}; /* parts are not put together */
@@ -386,17 +357,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_free_ends_it),
+        cmocka_unit_test(test_hole_is_filled),
+        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_used_again),
         cmocka_unit_test(test_leaving),
         cmocka_unit_test(test_planned_as_they_are),
         cmocka_unit_test(test_swapped),
         cmocka_unit_test(test_exported),
         cmocka_unit_test(test_where_there_are_none),
-        cmocka_unit_test(test_closed_on_plan),
         cmocka_unit_test(test_lent_pages),
-        cmocka_unit_test(test_page_is_needed),
         cmocka_unit_test(test_part_is_away),
     };
-    return cmocka_run_group_tests_name("run/seam", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("run/neighbours", tests, NULL, NULL);
 }

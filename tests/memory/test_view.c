@@ -1,5 +1,5 @@
 /* test_view.c: address ranges of their own, mapped page by page. */
-#include "run/view.h"
+#include "memory/view.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "run/view.h"
+#include "memory/view.h"
 
 neap_status np_view_make(np_pages *pages, uint32_t n_pages, np_view *view)
 {

@@ -6,10 +6,10 @@
  *
  * A block need not begin where its view does: its first page may be one in whose first bytes another block ends (seam.c).
  * What lies between is the view's `lead`. Pages of a view are counted from its begin, bytes from the block's. */
-#ifndef NP_RUN_VIEW_H
-#define NP_RUN_VIEW_H
+#ifndef NP_MEMORY_VIEW_H
+#define NP_MEMORY_VIEW_H
 
-#include "run/pages.h"
+#include "memory/pages.h"
 
 /* Is the view one of the users of its pages? Views of planned blocks are not while a plan runs. */
 typedef enum np_counting { NP_COUNTED, NP_UNCOUNTED } np_counting;

@@ -1,5 +1,5 @@
 /* test_pages.c: the device's pages: taken lowest first, given back at once, counted right. */
-#include "run/pages.h"
+#include "memory/pages.h"
 
 #include <string.h>
 
