@@ -193,9 +193,17 @@ static void count_unused(np_pages *pages, const np_page *page, uint32_t differen
     pages->n_idle += !page->is_arena && is_kept(page) ? difference : 0;
 }
 
+static bool is_counted(const np_pages *pages, const np_page *page)
+{
+    return !page->is_arena || !pages->is_arena_uncounted;
+}
+
 void np_pages_use(np_pages *pages, uint32_t number)
 {
     np_page *page = &pages->pages.items[number];
+    if (!is_counted(pages, page)) {
+        return;
+    }
     if (page->n_users == 0) {
         count_unused(pages, page, UINT32_MAX);
     }
@@ -212,8 +220,7 @@ void np_pages_unuse(np_pages *pages, const uint32_t *numbers, uint32_t n)
             continue;
         }
         page = &pages->pages.items[numbers[i]];
-        page->n_users--;
-        if (page->n_users > 0) {
+        if (!is_counted(pages, page) || --page->n_users > 0) {
             continue;
         }
         if (page->is_arena || is_kept(page)) {
@@ -291,14 +298,18 @@ void np_pages_join_arena(np_pages *pages, uint32_t number)
 
 void np_pages_leave_arena(np_pages *pages, uint32_t number)
 {
-    pages->pages.items[number].is_arena = false;
+    np_page *page = &pages->pages.items[number];
+    page->is_arena = false;
     pages->n_arena--;
-    pages->n_arena_unused--;
-    give_back(pages, number, 1);
+    if (page->n_users == 0) {
+        pages->n_arena_unused--;
+        give_back(pages, number, 1);
+    }
 }
 
-void np_pages_clear_arena(np_pages *pages)
+void np_pages_clear_arena(np_pages *pages, bool is_counted_now)
 {
+    pages->is_arena_uncounted = !is_counted_now;
     for (uint32_t i = 0; i < pages->pages.n; i++) {
         if (pages->pages.items[i].is_arena) {
             pages->pages.items[i].n_users = 0;

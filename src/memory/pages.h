@@ -17,7 +17,7 @@
 #define NP_NO_SPACE UINT8_MAX
 
 typedef struct np_page {
-    uint32_t n_users; /* blocks with data on it; of an arena page only off the plan */
+    uint32_t n_users; /* blocks with data on it; of an arena page only off the plan: otherwise 0 */
     uint32_t kept_at; /* the page of the space that it stands behind */
     uint32_t freed;   /* into np_pages.freed: what work under way may still use it; NP_NO_PAGE: none does */
     uint8_t kept_by;  /* number of that space; NP_NO_SPACE: none keeps it */
@@ -40,6 +40,7 @@ typedef struct np_pages {
     uint32_t n_held;
     uint32_t n_arena;
     uint32_t n_arena_unused; /* arena pages without users; meaningful off the plan */
+    bool is_arena_uncounted; /* a plan runs, which knows who uses the arena's pages */
     uint32_t n_idle;         /* pages without users that a space keeps, and that are not the arena's */
     uint32_t lowest_free;    /* no page below it is free */
     uint32_t peak_held;
@@ -78,11 +79,11 @@ void np_pages_unkeep(np_pages *pages, uint32_t number);
 /* Makes a held page part of the arena. */
 void np_pages_join_arena(np_pages *pages, uint32_t number);
 
-/* The page, without users, is no longer the arena's, and given back. No space keeps it. */
+/* The page is no longer the arena's, and given back where it has no users. No space keeps it. */
 void np_pages_leave_arena(np_pages *pages, uint32_t number);
 
-/* No arena page has users: what a plan does with them is not counted while it runs. */
-void np_pages_clear_arena(np_pages *pages);
+/* No arena page has users any more. `is_counted`: from here on they are counted; or a plan runs, and they are not. */
+void np_pages_clear_arena(np_pages *pages, bool is_counted);
 
 static inline bool np_pages_is_arena(const np_pages *pages, uint32_t number)
 {

@@ -160,7 +160,7 @@ static void plan_recorded(neap_device *m)
 /* Can the pattern be given up? */
 static bool is_idle(const neap_device *m, const np_pattern *pattern)
 {
-    return pattern->n_live == 0 && pattern != m->pattern;
+    return pattern != m->pattern && pattern->n_live == 0;
 }
 
 /* The idle pattern whose kind came longest ago; as many as there are: none is idle. */
@@ -226,7 +226,7 @@ static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **
         status = np_array_reserve(m->memory, &m->patterns, m->patterns.n + 1);
     }
     if (status == NEAP_OK) {
-        status = np_pattern_create(&lesson->program, &facts, m->memory, pattern);
+        status = np_pattern_create(&lesson->program, &facts, m->device->page_bytes, m->memory, pattern);
     }
     if (status == NEAP_OK) {
         (*pattern)->quiet_ns = lesson->lap_ns;

@@ -1,7 +1,11 @@
 /* cast.c: which live block stands for which life at a pattern's start.
  *
  * Persistent lives are known by their blocks' numbers. A block that lives across the period's end is one that the plan
- * itself has placed, or one malloc'd off the plan at just the event of the period where the life begins. */
+ * itself has placed, or one malloc'd off the plan at just the event of the period where the life begins.
+ *
+ * Where an iteration of another kind came before, blocks that cross the start are that one's: of another plan, or with
+ * other numbers. Then blocks of the same size stand for lives in the order in which they were malloc'd. A life for which
+ * none stands has none until its malloc; a block that stands for none is beside the plan. */
 #include "run/manager.h"
 
 static bool is_crossing(const np_pattern *pattern, const np_program_life *life)
@@ -9,62 +13,10 @@ static bool is_crossing(const np_pattern *pattern, const np_program_life *life)
     return !life->persistent && life->end > pattern->program.events.n;
 }
 
-/* The live block that is the j-th last of a life that crosses the period's end. */
-static neap_block *find_crossing(const neap_device *m, const np_pattern *pattern, uint32_t index, uint32_t laps_ago)
+/* How many of its blocks are alive at the start. */
+static uint32_t n_alive(const np_pattern *pattern, const np_program_life *life)
 {
-    const np_program_life *life = &pattern->program.lives.items[index];
-    uint64_t ago = (uint64_t)laps_ago * pattern->program.events.n - life->begin;
-    for (neap_block *block = m->live; block; block = block->next) {
-        bool is_planned = block->pattern == pattern && block->life == index && laps_ago == 1;
-        bool is_recorded = !block->pattern && m->recorder.n_events >= ago &&
-                           block->malloc_event == m->recorder.n_events - ago && block->bytes == life->bytes;
-        if (is_planned || is_recorded) {
-            return block;
-        }
-    }
-    return NULL;
-}
-
-static bool cast_crossing(neap_device *m, np_pattern *pattern, uint32_t index)
-{
-    const np_program_life *life = &pattern->program.lives.items[index];
-    uint32_t n = (life->end - 1) / (uint32_t)pattern->program.events.n; /* alive at the start */
-    np_actor *actor = &pattern->actors[index];
-    for (uint32_t j = 0; j < life->n_places; j++) {
-        actor->now[j] = NULL;
-    }
-    if (n > life->n_places) {
-        return false;
-    }
-    for (uint32_t j = 0; j < n; j++) {
-        neap_block *block = find_crossing(m, pattern, index, n - j);
-        uint32_t turn = block && block->pattern ? block->turn : j;
-        if (!block || (block->pattern && n > 1)) {
-            return false;
-        }
-        actor->now[turn] = block;
-        actor->next_free = turn;
-        actor->next_malloc = (turn + 1) % life->n_places;
-    }
-    if (n > 1) {
-        actor->next_free = 0;
-        actor->next_malloc = n % life->n_places;
-    }
-    return true;
-}
-
-/* Where it has a place in the arena, it must begin where its view can be mapped onto that. */
-static neap_block *find_standing(const neap_device *m, const np_pattern *pattern, uint32_t index)
-{
-    const np_program_life *life = &pattern->program.lives.items[index];
-    uint64_t lead = np_program_lead(&pattern->program, index, m->device->page_bytes);
-    for (neap_block *block = m->live; block; block = block->next) {
-        if (block->id == life->id && block->bytes == life->bytes && !block->pattern) {
-            bool can_stand = block->kind == NP_BLOCK_LOOSE && block->view.lead == lead;
-            return life->n_placed == 0 || can_stand ? block : NULL;
-        }
-    }
-    return NULL;
+    return life->persistent ? 1 : (life->end - 1) / (uint32_t)pattern->program.events.n;
 }
 
 /* Would the plan take away, or move, what has been fixed since it was made? Another plan is needed then. */
@@ -78,46 +30,186 @@ static bool must_stay(np_pattern *pattern, uint32_t life, const neap_block *bloc
     return is_wrong;
 }
 
-bool np_cast(neap_device *m, np_pattern *pattern)
+/* ---- by number, or by event ---- */
+
+/* The live block that is the j-th last of a life that crosses the period's end. */
+static neap_block *find_crossing(const neap_device *m, const np_pattern *pattern, uint32_t index, uint32_t laps_ago)
+{
+    const np_program_life *life = &pattern->program.lives.items[index];
+    uint64_t ago = (uint64_t)laps_ago * pattern->program.events.n - life->begin;
+    for (neap_block *block = m->live; block; block = block->next) {
+        bool is_planned = block->pattern == pattern && block->own_life == index && laps_ago == 1;
+        bool is_recorded = !block->pattern && m->recorder.n_events >= ago &&
+                           block->malloc_event == m->recorder.n_events - ago && block->bytes == life->bytes;
+        if (is_planned || is_recorded) {
+            return block;
+        }
+    }
+    return NULL;
+}
+
+static void stand(np_pattern *pattern, uint32_t life, uint32_t turn, neap_block *block)
+{
+    pattern->actors[life].now[turn] = block;
+    block->is_standing = true;
+}
+
+static bool cast_crossing(neap_device *m, np_pattern *pattern, uint32_t index)
+{
+    const np_program_life *life = &pattern->program.lives.items[index];
+    uint32_t n = n_alive(pattern, life);
+    np_actor *actor = &pattern->actors[index];
+    if (n > life->n_places) {
+        return false;
+    }
+    for (uint32_t j = 0; j < n; j++) {
+        neap_block *block = find_crossing(m, pattern, index, n - j);
+        uint32_t turn = block && block->pattern ? block->turn : j;
+        if (!block || (block->pattern && n > 1) || block->is_standing || must_stay(pattern, index, block)) {
+            return false; /* it must not go, or stands for another life already */
+        }
+        stand(pattern, index, turn, block);
+        actor->next_free = turn;
+        actor->next_malloc = (turn + 1) % life->n_places;
+    }
+    if (n > 1) {
+        actor->next_free = 0;
+        actor->next_malloc = n % life->n_places;
+    }
+    return true;
+}
+
+/* Where it has a place in the arena, it must begin where its view can be mapped onto that. */
+static bool can_stand(const neap_device *m, const np_pattern *pattern, uint32_t life, const neap_block *block)
+{
+    uint64_t lead = np_program_lead(&pattern->program, life, m->device->page_bytes);
+    return pattern->program.lives.items[life].n_placed == 0 ||
+           (block->kind == NP_BLOCK_LOOSE && block->view.lead == lead);
+}
+
+static bool cast_persistent(neap_device *m, np_pattern *pattern, uint32_t index)
+{
+    const np_program_life *life = &pattern->program.lives.items[index];
+    neap_block *block = m->live;
+    while (block && (block->id != life->id || block->bytes != life->bytes || block->pattern)) {
+        block = block->next;
+    }
+    if (!block || block->is_standing || !can_stand(m, pattern, index, block) || must_stay(pattern, index, block)) {
+        return false;
+    }
+    stand(pattern, index, 0, block);
+    return true;
+}
+
+/* ---- by size ---- */
+
+/* May the block, of another number or of another plan, stand for the life? */
+static bool is_like(const neap_device *m, np_pattern *pattern, uint32_t index, const neap_block *block)
+{
+    const np_program_life *life = &pattern->program.lives.items[index];
+    bool is_loose = block->kind == NP_BLOCK_LOOSE && can_stand(m, pattern, index, block);
+    bool is_moved = block->kind == NP_BLOCK_SWAPPED && np_block_has_place(pattern, index, block);
+    bool is_possible = life->persistent ? is_loose : block->kind == NP_BLOCK_LOOSE || is_moved;
+    return !block->is_standing && block->bytes == life->bytes && is_possible && !must_stay(pattern, index, block);
+}
+
+/* The one that was malloc'd last, before another. */
+static neap_block *find_like(const neap_device *m, np_pattern *pattern, uint32_t index)
+{
+    neap_block *last = NULL;
+    for (neap_block *block = m->live; block; block = block->next) {
+        if (is_like(m, pattern, index, block) && (!last || block->id > last->id)) {
+            last = block;
+        }
+    }
+    return last;
+}
+
+/* Of one place: the turns of several cannot be told from sizes alone. Where none is like it, it has no block. */
+static void cast_by_size(neap_device *m, np_pattern *pattern, uint32_t index)
+{
+    const np_program_life *life = &pattern->program.lives.items[index];
+    np_actor *actor = &pattern->actors[index];
+    uint32_t n = n_alive(pattern, life);
+    for (uint32_t j = 0; j < life->n_places; j++) {
+        actor->now[j] = NULL;
+    }
+    actor->next_free = 0;
+    actor->next_malloc = n % life->n_places;
+    for (uint32_t j = n < life->n_places ? n : life->n_places; j-- > 0;) {
+        neap_block *block = find_like(m, pattern, index);
+        if (block) {
+            stand(pattern, index, j, block);
+        }
+    }
+}
+
+/* ---- all ---- */
+
+/* Blocks that have an address in the arena can stand nowhere but at their place: of an iteration that did not end as
+ * planned. */
+static bool has_flat_blocks(const neap_device *m, const np_pattern *pattern)
+{
+    for (const neap_block *block = m->live; block; block = block->next) {
+        bool is_own = block->pattern == pattern;
+        if (block->pattern && ((block->kind == NP_BLOCK_FLAT && !is_own) ||
+                               (is_own && !is_crossing(pattern, &pattern->program.lives.items[block->own_life])))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void begin_cast(neap_device *m, np_pattern *pattern)
 {
     for (neap_block *block = m->live; block; block = block->next) {
         block->is_standing = false;
-        if (block->pattern &&
-            (block->pattern != pattern || !is_crossing(pattern, &pattern->program.lives.items[block->life]))) {
-            return false; /* a planned block of an iteration that did not end as planned */
-        }
     }
     for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
-        const np_program_life *life = &pattern->program.lives.items[i];
         np_actor *actor = &pattern->actors[i];
-        if (life->persistent) {
-            neap_block *block = find_standing(m, pattern, i);
-            if (!block || block->is_standing || must_stay(pattern, i, block)) {
-                return false;
-            }
-            actor->now[0] = block;
-            block->is_standing = true;
-        } else if (is_crossing(pattern, life)) {
-            if (!cast_crossing(m, pattern, i)) {
-                return false;
-            }
-            for (uint32_t j = 0; j < life->n_places; j++) {
-                if (actor->now[j] && (actor->now[j]->is_standing || must_stay(pattern, i, actor->now[j]))) {
-                    return false; /* it must not go, or stands for another life already */
-                }
-                if (actor->now[j]) {
-                    actor->now[j]->is_standing = true;
-                }
-            }
-        } else {
-            actor->now[0] = NULL;
-            actor->next_malloc = actor->next_free = 0;
+        for (uint32_t j = 0; j < pattern->program.lives.items[i].n_places; j++) {
+            actor->now[j] = NULL;
         }
+        actor->next_malloc = actor->next_free = 0;
     }
+}
+
+/* Its own blocks stand for their lives, or nothing can be entered: their places are given to others. */
+static bool do_own_stand(const neap_device *m, const np_pattern *pattern)
+{
     for (const neap_block *block = m->live; block; block = block->next) {
-        if (!block->is_standing && block->pattern) {
-            return false; /* it has a place in the arena that the plan gives to others */
+        if (block->pattern && !block->is_standing && (block->pattern == pattern || block->kind == NP_BLOCK_FLAT)) {
+            return false;
         }
     }
     return true;
+}
+
+bool np_cast(neap_device *m, np_pattern *pattern, np_casting how)
+{
+    bool is_exact = true;
+    begin_cast(m, pattern);
+    if (has_flat_blocks(m, pattern)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < pattern->program.lives.n && (is_exact || how == NP_CAST_BY_SIZE); i++) {
+        const np_program_life *life = &pattern->program.lives.items[i];
+        if (life->persistent) {
+            is_exact &= cast_persistent(m, pattern, i);
+        } else if (is_crossing(pattern, life)) {
+            is_exact &= cast_crossing(m, pattern, i);
+        }
+    }
+    for (size_t i = pattern->program.lives.n; i-- > 0 && !is_exact && how == NP_CAST_BY_SIZE;) {
+        const np_program_life *life = &pattern->program.lives.items[i];
+        bool is_alive = life->persistent || is_crossing(pattern, life);
+        bool is_found = false;
+        for (uint32_t j = 0; j < life->n_places; j++) {
+            is_found |= pattern->actors[i].now[j] != NULL;
+        }
+        if (is_alive && !is_found) {
+            cast_by_size(m, pattern, (uint32_t)i);
+        }
+    }
+    return (is_exact || how == NP_CAST_BY_SIZE) && do_own_stand(m, pattern);
 }

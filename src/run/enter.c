@@ -1,33 +1,50 @@
 /* enter.c: a start of a known pattern: blocks take their places, and from here on the plan is followed.
  *
- * All work is waited for first. What the plan says is absent at its start leaves; then persistent blocks go to their places
- * in the arena, or come back there, and the views of swapped blocks are mapped. Until the very end every step leaves the
- * device in a state that the way off the plan can go on from. */
+ * All work is waited for first. The arena is put together around the pages that live blocks have (arena.c); what the plan
+ * says is absent at its start leaves; what could not stay where it was goes by the host; and the views of planned blocks
+ * are mapped. Until the very end every step leaves the device in a state that the way off the plan can go on from. */
 #include "base/clock.h"
 #include "run/manager.h"
 
-static bool has_place(const np_pattern *pattern, uint32_t life, const neap_block *block)
+static bool is_view_kind(const np_pattern *pattern, uint32_t life)
 {
-    return block->kind == NP_BLOCK_SWAPPED ||
-           (block->kind == NP_BLOCK_LOOSE && pattern->program.lives.items[life].persistent &&
-            pattern->program.lives.items[life].n_placed > 0);
+    return pattern->actors[life].planned && pattern->actors[life].planned[0].kind == NP_BLOCK_SWAPPED;
+}
+
+bool np_block_has_place(const np_pattern *pattern, uint32_t life, const neap_block *block)
+{
+    const np_program_life *l = &pattern->program.lives.items[life];
+    if (l->persistent) {
+        return block->kind == NP_BLOCK_LOOSE && l->n_placed > 0;
+    }
+    return is_view_kind(pattern, life) && !block->is_exported &&
+           (block->kind == NP_BLOCK_SWAPPED || (block->kind == NP_BLOCK_LOOSE && block->view.lead == 0));
+}
+
+bool np_block_can_lend(const np_pattern *pattern, uint32_t life, const neap_block *block)
+{
+    const np_program_life *l = &pattern->program.lives.items[life];
+    return !l->persistent && !l->swapped && is_view_kind(pattern, life) && block->kind == NP_BLOCK_LOOSE &&
+           !block->is_exported && !np_block_has_place(pattern, life, block);
 }
 
 /* ---- what leaves ---- */
 
-/* The block that a life's swaps copy: the persistent one, or the planned. */
-static neap_block *swapped_block(const np_pattern *pattern, uint32_t life)
+static neap_status take_slot(neap_device *m, neap_block *block)
 {
-    return pattern->actors[life].planned ? pattern->actors[life].planned : pattern->actors[life].now[0];
+    return block && !block->slot.host ? np_host_take(&m->host, np_block_host_bytes(m, block), &block->slot) : NEAP_OK;
 }
 
+/* For the blocks that a life's swaps copy: the planned one, and what stands for it at the start. */
 static neap_status take_slots(neap_device *m, np_pattern *pattern)
 {
     neap_status status = NEAP_OK;
     for (uint32_t i = 0; i < pattern->program.swaps.n && status == NEAP_OK; i++) {
-        neap_block *block = swapped_block(pattern, pattern->program.swaps.items[i].life);
-        if (!block->slot.host) {
-            status = np_host_take(&m->host, np_block_host_bytes(m, block), &block->slot);
+        uint32_t life = pattern->program.swaps.items[i].life;
+        neap_block *now = pattern->actors[life].now[0];
+        status = take_slot(m, pattern->actors[life].planned);
+        if (status == NEAP_OK && now && np_block_has_place(pattern, life, now)) {
+            status = take_slot(m, now);
         }
     }
     return status;
@@ -42,7 +59,7 @@ static neap_status send_absent(neap_device *m, np_pattern *pattern)
         const np_program_swap *swap = &pattern->program.swaps.items[i];
         neap_block *block = pattern->actors[swap->life].now[0];
         pattern->is_out[i] = false;
-        if (swap->starts_absent && block && has_place(pattern, swap->life, block)) {
+        if (swap->starts_absent && block && np_block_has_place(pattern, swap->life, block)) {
             status = np_block_depart_pages(m, block, np_view_page_of(&block->view, swap->begin, page),
                                            np_view_page_of(&block->view, swap->end + page - 1, page));
             pattern->is_out[i] = status == NEAP_OK;
@@ -51,31 +68,49 @@ static neap_status send_absent(neap_device *m, np_pattern *pattern)
     return status;
 }
 
+/* Is the page one of those that stand behind the block's place, in some order? */
+static bool is_lent(const neap_device *m, const np_pattern *pattern, const neap_block *block, uint32_t number)
+{
+    uint32_t n = (uint32_t)(block->bytes / m->device->page_bytes);
+    for (uint32_t j = 0; j < pattern->program.lives.items[block->life].n_places; j++) {
+        for (uint32_t k = 0; k < n && pattern->actors[block->life].now[j] == block; k++) {
+            uint32_t at = np_pattern_arena_page(pattern, block->life, j, k, m->device->page_bytes);
+            if (m->arena.numbers[at] == number) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* Is a page of a view somewhere in the arena where the plan does not want it, or elsewhere though it has a place? */
-static bool is_astray(const neap_device *m, const neap_block *block, uint32_t page)
+static bool is_astray(const neap_device *m, const np_pattern *pattern, const neap_block *block, uint32_t page)
 {
     uint32_t number = block->view.numbers[page];
-    uint32_t home = np_block_home_page(m, block, page);
-    return number != NP_NO_PAGE && number != home && (home != NP_NO_PAGE || np_pages_is_arena(&m->pages, number));
+    uint32_t home = block->is_standing || block->pattern == pattern ? np_block_home_page(m, block, page) : NP_NO_PAGE;
+    if (number == NP_NO_PAGE || number == home || (home == NP_NO_PAGE && !np_pages_is_arena(&m->pages, number))) {
+        return false;
+    }
+    return !block->is_lending || !is_lent(m, pattern, block, number);
 }
 
 /* One that is no part of the plan comes back to pages beside the arena, if there is room. */
 static neap_status return_extra(neap_device *m, neap_block *block)
 {
-    bool is_extra = block->kind == NP_BLOCK_LOOSE && !block->is_standing;
+    bool is_extra = block->view.n_pages > 0 && !block->is_standing;
     bool has_room = (uint64_t)m->pages.n_held + block->view.n_missing <= m->limit_pages;
     neap_status status = is_extra && has_room ? np_block_return(m, block) : NEAP_OK;
     return status == NEAP_DEVICE_FULL ? NEAP_OK : status;
 }
 
-static neap_status send_astray(neap_device *m)
+static neap_status send_astray(neap_device *m, const np_pattern *pattern)
 {
     neap_status status = NEAP_OK;
     for (neap_block *block = m->live; block && status == NEAP_OK; block = block->next) {
         bool was_here = np_block_is_here(block);
         for (uint32_t i = 0; i < block->view.n_pages && status == NEAP_OK;) {
             uint32_t end = i;
-            while (end < block->view.n_pages && is_astray(m, block, end)) {
+            while (end < block->view.n_pages && is_astray(m, pattern, block, end)) {
                 end++;
             }
             if (end > i) {
@@ -92,25 +127,44 @@ static neap_status send_astray(neap_device *m)
 
 /* ---- who comes ---- */
 
-/* The homes of persistent blocks are those of this plan from now on. */
-static neap_status make_homes(neap_device *m, np_pattern *pattern)
+static neap_status make_home(neap_device *m, neap_block *block)
 {
-    for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
-        neap_block *block = pattern->actors[i].now[0];
-        if (block && has_place(pattern, i, block) && !block->pattern && !block->home) {
-            block->home = np_memory_alloc(m->memory, block->view.n_pages, sizeof *block->home);
-            if (!block->home) {
-                return NEAP_NO_MEMORY;
-            }
-            block->n_home = block->view.n_pages;
-            for (uint32_t k = 0; k < block->view.n_pages; k++) {
-                block->home[k] = NP_NO_PAGE;
-            }
+    if (!block->home) {
+        block->home = np_memory_alloc(m->memory, block->view.n_pages, sizeof *block->home);
+        if (!block->home) {
+            return NEAP_NO_MEMORY;
+        }
+        block->n_home = block->view.n_pages;
+        for (uint32_t k = 0; k < block->view.n_pages; k++) {
+            block->home[k] = NP_NO_PAGE;
         }
     }
     return NEAP_OK;
 }
 
+/* What stands for a life, and is not the plan's own, needs to know of its place. */
+static neap_status make_homes(neap_device *m, np_pattern *pattern)
+{
+    neap_status status = NEAP_OK;
+    for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
+        for (uint32_t j = 0; j < pattern->program.lives.items[i].n_places && status == NEAP_OK; j++) {
+            neap_block *block = pattern->actors[i].now[j];
+            if (block && np_block_has_place(pattern, i, block) && block->pattern != pattern) {
+                status = make_home(m, block);
+            }
+        }
+    }
+    return status;
+}
+
+static void set_home(const neap_device *m, const np_pattern *pattern, uint32_t life, uint32_t turn, neap_block *block)
+{
+    for (uint32_t k = 0; k < block->view.n_pages && block->home; k++) {
+        block->home[k] = np_pattern_arena_page(pattern, life, turn, k, m->device->page_bytes);
+    }
+}
+
+/* The homes of live blocks are those of this plan from now on. */
 static void set_homes(neap_device *m, np_pattern *pattern)
 {
     for (neap_block *block = m->live; block; block = block->next) {
@@ -119,9 +173,11 @@ static void set_homes(neap_device *m, np_pattern *pattern)
         }
     }
     for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
-        neap_block *block = pattern->actors[i].now[0];
-        for (uint32_t k = 0; block && block->home && k < block->view.n_pages && has_place(pattern, i, block); k++) {
-            block->home[k] = np_pattern_arena_page(pattern, i, k, m->device->page_bytes);
+        for (uint32_t j = 0; j < pattern->program.lives.items[i].n_places; j++) {
+            neap_block *block = pattern->actors[i].now[j];
+            if (block && np_block_has_place(pattern, i, block)) {
+                set_home(m, pattern, i, j, block);
+            }
         }
     }
 }
@@ -173,7 +229,7 @@ static neap_status bring_all(neap_device *m, np_pattern *pattern)
     for (uint32_t i = 0; i < pattern->program.lives.n && status == NEAP_OK; i++) {
         for (uint32_t j = 0; j < pattern->program.lives.items[i].n_places && status == NEAP_OK; j++) {
             neap_block *block = pattern->actors[i].now[j];
-            if (block && has_place(pattern, i, block)) {
+            if (block && np_block_has_place(pattern, i, block)) {
                 status = bring_home(m, pattern, i, block);
             } else if (block) {
                 status = np_block_return(m, block);
@@ -218,6 +274,17 @@ static neap_status map_missing(neap_device *m, neap_block *block)
     return status;
 }
 
+/* Another plan may have had the block elsewhere, or the arena other pages. */
+static void unmap_wrong(neap_device *m, neap_block *block)
+{
+    for (uint32_t k = 0; k < block->view.n_pages; k++) {
+        uint32_t number = block->view.numbers[k];
+        if (number != NP_NO_PAGE && number != np_block_home_page(m, block, k)) {
+            np_view_unmap(&m->pages, &block->view, k, 1, NP_UNCOUNTED);
+        }
+    }
+}
+
 static neap_status map_planned(neap_device *m, np_pattern *pattern)
 {
     uint64_t page = m->device->page_bytes;
@@ -228,6 +295,9 @@ static neap_status map_planned(neap_device *m, np_pattern *pattern)
             status = np_view_make(&m->pages, (uint32_t)((block->bytes + page - 1) / page), &block->view);
             block->address = block->view.address;
         }
+        if (status == NEAP_OK && block->kind == NP_BLOCK_SWAPPED && !block->is_live) {
+            unmap_wrong(m, block);
+        }
         if (status == NEAP_OK && block->kind == NP_BLOCK_SWAPPED && block->view.n_missing > 0) {
             status = map_missing(m, block);
         }
@@ -235,16 +305,40 @@ static neap_status map_planned(neap_device *m, np_pattern *pattern)
     return status;
 }
 
-static neap_status map_persistent(neap_device *m, np_pattern *pattern)
+/* What stands for a life and is absent: while the plan runs, nothing is mapped. */
+static neap_status map_standing(neap_device *m, np_pattern *pattern)
 {
     neap_status status = NEAP_OK;
-    for (uint32_t i = 0; i < pattern->program.lives.n && status == NEAP_OK; i++) {
-        neap_block *block = pattern->actors[i].now[0];
-        if (block && !block->pattern && has_place(pattern, i, block) && block->view.n_missing > 0) {
-            status = map_missing(m, block);
+    for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
+        for (uint32_t j = 0; j < pattern->program.lives.items[i].n_places && status == NEAP_OK; j++) {
+            neap_block *block = pattern->actors[i].now[j];
+            if (block && block->pattern != pattern && np_block_has_place(pattern, i, block) &&
+                block->view.n_missing > 0) {
+                status = map_missing(m, block);
+            }
         }
     }
     return status;
+}
+
+/* What stands for which life is known to the blocks, too. */
+static void note_standing(neap_device *m, np_pattern *pattern)
+{
+    for (neap_block *block = m->live; block; block = block->next) {
+        block->is_lending = false;
+    }
+    for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
+        for (uint32_t j = 0; j < pattern->program.lives.items[i].n_places; j++) {
+            neap_block *block = pattern->actors[i].now[j];
+            if (block && block->pattern == pattern && block->home) {
+                np_block_forget_home(m, block); /* it is back on its own plan */
+            }
+            if (block) {
+                block->life = i;
+                block->pinned_by = m->pin;
+            }
+        }
+    }
 }
 
 static neap_status prepare(neap_device *m, np_pattern *pattern)
@@ -261,11 +355,7 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
             m->is_limited_anew = true;
         }
         m->pin++;
-        for (uint32_t i = 0; i < pattern->n_now; i++) {
-            if (pattern->now[i]) {
-                pattern->now[i]->pinned_by = m->pin;
-            }
-        }
+        note_standing(m, pattern);
         status = take_slots(m, pattern);
     }
     if (status == NEAP_OK) {
@@ -275,11 +365,11 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
         status = send_absent(m, pattern);
     }
     if (status == NEAP_OK) {
-        status = np_arena_grow_for(m, pattern);
+        status = np_arena_arrange(m, pattern);
     }
     if (status == NEAP_OK) {
         set_homes(m, pattern);
-        status = send_astray(m);
+        status = send_astray(m, pattern);
     }
     if (status == NEAP_OK && m->pages.n_held > m->limit_pages) {
         np_arena_shrink_for(m, pattern);
@@ -297,7 +387,7 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
     if (status == NEAP_OK) {
         status = np_room_take(m, 0, NULL); /* what else is held must fit beside the arena */
     }
-    return status == NEAP_OK ? map_persistent(m, pattern) : status;
+    return status == NEAP_OK ? map_standing(m, pattern) : status;
 }
 
 /* From here on nothing can fail. */
@@ -306,9 +396,9 @@ static void take_over(neap_device *m, np_pattern *pattern)
     neap_block *next;
     for (neap_block *block = m->live; block; block = next) {
         next = block->next;
-        block->life = block->pattern ? block->life : NP_NO_LIFE;
+        block->life = NP_NO_LIFE;
         block->is_extra = !block->is_standing;
-        if (block->pattern) { /* the pattern knows its own */
+        if (block->pattern && block->is_standing) { /* the pattern knows it */
             np_recent_remove(m, block);
             np_live_remove(m, block);
             block->is_live = true;
@@ -335,7 +425,7 @@ static void take_over(neap_device *m, np_pattern *pattern)
     for (uint32_t i = 0; i < pattern->program.swaps.n; i++) {
         pattern->out_marks[i] = pattern->in_marks[i] = 0;
     }
-    np_pages_clear_arena(&m->pages);
+    np_pages_clear_arena(&m->pages, false);
     pattern->was_entered = true;
     pattern->n_laps = pattern->n_noted = pattern->looked_since = 0;
     pattern->last_lap_start_ns = 0;
@@ -355,10 +445,10 @@ static void take_over(neap_device *m, np_pattern *pattern)
     m->state = NEAP_STATE_RUN;
 }
 
-bool np_enter(neap_device *m, np_pattern *pattern)
+bool np_enter(neap_device *m, np_pattern *pattern, np_casting how)
 {
     neap_status status;
-    if (!np_arena_could_fit(m, pattern) || !np_cast(m, pattern)) {
+    if (!np_arena_could_fit(m, pattern) || !np_cast(m, pattern, how)) {
         pattern->n_refused++;
         return false;
     }

@@ -84,6 +84,7 @@ static void end_lap(neap_device *m)
     if (m->retired.n > 0 || m->pages.n_idle > 0) {
         (void)np_retired_try(m); /* or at the next lap */
     }
+    np_patterns_drop_outlived(m);
     np_take_lesson(m);
     if (m->is_beneath) {
         np_beneath_replan(m);
@@ -197,8 +198,17 @@ static void free_planned(neap_device *m, neap_block *block)
     if (m->pattern->late[block->life] > 0) {
         np_seen_promote(m, block->life);
     }
+    if (block->home) {
+        np_block_forget_home(m, block); /* its view is mapped anew when its own plan is entered */
+    }
     block->is_live = false;
-    m->pattern->n_live--;
+    block->pattern->n_live--;
+}
+
+/* A block from before the plan was entered, which the plan does not know. */
+static bool is_extra(const neap_block *block)
+{
+    return block->life == NP_NO_LIFE;
 }
 
 neap_status np_follow_free(neap_device *m, neap_block *block, bool *served)
@@ -220,13 +230,15 @@ neap_status np_follow_free(neap_device *m, neap_block *block, bool *served)
         np_loose_free(m, block);
     } else {
         np_actor *actor = &m->pattern->actors[event->subject];
-        if (actor->now[actor->next_free] != block || (m->rest.is_on && !block->pattern)) {
+        bool is_missing = !actor->now[actor->next_free]; /* none stood for it when the plan was entered */
+        if (is_missing ? !is_extra(block)
+                       : actor->now[actor->next_free] != block || (m->rest.is_on && !block->pattern)) {
             np_leave(m, NEAP_DEPARTURE_FREE, NULL);
             return NEAP_OK;
         }
         actor->now[actor->next_free] = NULL;
         actor->next_free = turn_after(actor->next_free, m->pattern->program.lives.items[event->subject].n_places);
-        if (block->pattern) {
+        if (block->pattern && !is_missing) {
             free_planned(m, block);
         } else {
             np_loose_free(m, block);

@@ -94,7 +94,7 @@ static neap_status take_spare(neap_device *m, neap_block *block)
     neap_status status = np_block_add_after(m, block, block->view.numbers, block->view.n_pages);
     block->address = block->view.address + block->view.lead;
     if (status != NEAP_OK) {
-        np_retire_view(m, &block->view, NP_COUNTED);
+        np_retire_view(m, &block->view);
     }
     return status;
 }
@@ -188,13 +188,22 @@ neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
 
 /* ---- free ---- */
 
-/* Its pages go to others, after the work that may still use them. The view of a block that leaves and returns is mapped anew
- * by the next plan; until then it may stay where it is, if that is where the plan wants it. */
+/* It may have stood for a life of another plan, in that one's place. */
+void np_block_forget_home(neap_device *m, neap_block *block)
+{
+    np_memory_free(m->memory, block->home, block->n_home, sizeof *block->home);
+    block->home = NULL;
+    block->n_home = 0;
+    block->life = block->own_life;
+}
+
+/* Its pages go to others, after the work that may still use them. */
 static void free_planned(neap_device *m, neap_block *block)
 {
     if (block->kind == NP_BLOCK_SWAPPED) {
         (void)np_drain(m);
         np_view_unmap(&m->pages, &block->view, 0, block->view.n_pages, NP_COUNTED);
+        np_block_forget_home(m, block);
     } else if (!block->is_absent) {
         uint32_t first;
         uint32_t end;
@@ -217,7 +226,7 @@ static void free_view(neap_device *m, neap_block *block)
         (void)np_drain(m); /* as cudaFree does */
         np_view_free(&m->pages, &block->view, NP_COUNTED);
     } else if (!np_space_keep_spare(space, &block->place, &block->view)) {
-        np_retire_view(m, &block->view, NP_COUNTED);
+        np_retire_view(m, &block->view);
     }
     np_space_leave(space, &block->place);
     if (is_plain) {

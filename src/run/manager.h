@@ -35,7 +35,6 @@ enum { NP_MAX_PATTERNS = 8, NP_MAX_UNKNOWN = 8 };
 typedef struct np_retired {
     np_view view;
     uint64_t after[NP_N_STREAMS];
-    np_counting counting;
 } np_retired;
 
 /* Do blocks off the plan begin anywhere, so that neighbours share a page, or at pages? Where blocks leave page by page, a
@@ -121,6 +120,7 @@ struct neap_device {
     np_rest rest;
     np_busy busy;
     np_array(np_pattern *) patterns;
+    np_pattern *outlived; /* list of those that were given up while blocks of theirs live */
     np_array(np_unknown) unknown;
     np_history history;
     np_learner learner;
@@ -180,8 +180,9 @@ bool np_has_room_for_pattern(const neap_device *m);
 /* Takes what the planner has made, if it has. */
 void np_take_lesson(neap_device *m);
 
-/* Gives a pattern up: nothing of it is live, and it is not followed. */
+/* Gives a pattern up, which is not followed. */
 void np_pattern_drop(neap_device *m, np_pattern *pattern);
+void np_patterns_drop_outlived(neap_device *m); /* those of which nothing is live any more */
 
 /* ---- log.c ---- */
 void np_log(neap_device *m, neap_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -223,7 +224,7 @@ void np_recent_remove(neap_device *m, neap_block *block);
 /* ---- retire.c: views and pages that freed blocks leave behind ---- */
 
 /* The block's view is unmapped once the work given so far has ended. */
-void np_retire_view(neap_device *m, np_view *view, np_counting counting);
+void np_retire_view(neap_device *m, np_view *view);
 
 /* Everything that freed blocks have left behind goes back to the device: no work is under way. */
 void np_retired_give_back(neap_device *m);
@@ -258,6 +259,7 @@ void np_live_add(neap_device *m, neap_block *block);
 void np_live_remove(neap_device *m, neap_block *block);
 neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block);
 void np_loose_free(neap_device *m, neap_block *block);
+void np_block_forget_home(neap_device *m, neap_block *block); /* planned: it stands for its own life again */
 /* Brings what the work uses; once it was given, notes it. */
 neap_status np_loose_ready(neap_device *m, const np_given *given);
 void np_loose_given(neap_device *m, const np_given *given);
@@ -399,14 +401,24 @@ void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key);
 
 /* ---- cast.c ---- */
 
-/* Finds a block for every life that is alive at the start; false: one is missing, or one is in the way. */
-bool np_cast(neap_device *m, np_pattern *pattern);
+/* By numbers and events alone; or by sizes where that does not do: only where an iteration is known to begin. */
+typedef enum np_casting { NP_CAST_EXACTLY, NP_CAST_BY_SIZE } np_casting;
+
+/* Finds a block for every life that is alive at the start. False: one is missing (exactly), or one is in the way. */
+bool np_cast(neap_device *m, np_pattern *pattern, np_casting how);
 
 /* ---- enter.c ---- */
-bool np_enter(neap_device *m, np_pattern *pattern); /* at its start; false: it could not be, and all is as it was */
+
+/* Has the plan a place for the block, which stands for the life, where the block can be seen? */
+bool np_block_has_place(const np_pattern *pattern, uint32_t life, const neap_block *block);
+/* It has not, but could the block's pages be behind the place? */
+bool np_block_can_lend(const np_pattern *pattern, uint32_t life, const neap_block *block);
+bool np_enter(neap_device *m, np_pattern *pattern, np_casting how); /* at its start; false: it could not be */
 
 /* ---- arena.c ---- */
-neap_status np_arena_grow_for(neap_device *m, const np_pattern *pattern); /* large enough for the pattern */
+/* Makes the arena large enough for the pattern, whose blocks at the start are known, with their data where it is wanted as
+ * far as that can be. No work is under way, and no block is live that has an address in the arena. */
+neap_status np_arena_arrange(neap_device *m, const np_pattern *pattern);
 void np_arena_shrink_for(neap_device *m, const np_pattern *pattern);      /* no larger than that; off the plan */
 bool np_arena_could_fit(const neap_device *m, const np_pattern *pattern); /* within the limit that holds with it */
 void np_recount_arena(neap_device *m); /* counts anew who uses its pages: off the plan */

@@ -87,13 +87,33 @@ neap_status neap_open(const char *name, const neap_device_options *options, cons
     return status == NEAP_OK ? np_manager_open(opened, options, error, device) : status;
 }
 
+/* Blocks of it may stand for lives of another plan: it is freed when they are. */
 void np_pattern_drop(neap_device *m, np_pattern *pattern)
 {
+    if (pattern->n_live > 0) {
+        pattern->next_outlived = m->outlived;
+        m->outlived = pattern;
+        return;
+    }
     for (uint32_t i = 0; i < pattern->n_blocks; i++) {
         np_view_free(&m->pages, &pattern->blocks[i].view, NP_UNCOUNTED);
         np_host_give(&m->host, &pattern->blocks[i].slot);
     }
     np_pattern_free(pattern);
+}
+
+void np_patterns_drop_outlived(neap_device *m)
+{
+    np_pattern **link = &m->outlived;
+    while (*link) {
+        np_pattern *pattern = *link;
+        if (pattern->n_live == 0) {
+            *link = pattern->next_outlived;
+            np_pattern_drop(m, pattern);
+        } else {
+            link = &pattern->next_outlived;
+        }
+    }
 }
 
 /* Is device memory what the host's allocator gives? */
@@ -121,6 +141,7 @@ void neap_close(neap_device *device)
     for (size_t i = 0; i < device->patterns.n; i++) {
         np_pattern_drop(device, device->patterns.items[i]);
     }
+    np_patterns_drop_outlived(device);
     np_array_free(device->memory, &device->patterns);
     np_array_free(device->memory, &device->unknown);
     np_array_free(device->memory, &device->touches);

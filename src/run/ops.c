@@ -16,8 +16,7 @@ neap_status np_ops_wait(neap_device *m, np_stream stream, np_stream other, uint6
 static neap_block *block_of_swap(const np_pattern *pattern, const np_program_swap *swap)
 {
     neap_block *block = pattern->actors[swap->life].now[0];
-    bool is_placed = block && (block->kind == NP_BLOCK_SWAPPED || (block->kind == NP_BLOCK_LOOSE && block->home));
-    return is_placed ? block : NULL;
+    return block && np_block_has_place(pattern, swap->life, block) ? block : NULL;
 }
 
 /* Where there is nothing to copy, the others' waits must still reach what the copy would have waited for. */

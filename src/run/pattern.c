@@ -89,7 +89,19 @@ static neap_status make_tables(np_pattern *pattern)
     return np_array_reserve(memory, &pattern->laps_ns, 64);
 }
 
-static void make_actors(np_pattern *pattern)
+/* Does each of its blocks have a view? Those that live across the period's end do, unless the plan is an older one, in which
+ * they begin anywhere. */
+static bool is_view(const np_pattern *pattern, const np_program_life *life, uint64_t page_bytes)
+{
+    bool is_crossing = life->end > pattern->program.events.n;
+    for (uint32_t turn = 0; turn < life->n_places && is_crossing; turn++) {
+        is_crossing =
+            pattern->program.placed.items[life->first_placed + turn * life->n_placed].offset % page_bytes == 0;
+    }
+    return life->swapped || life->n_placed > 1 || is_crossing;
+}
+
+static void make_actors(np_pattern *pattern, uint64_t page_bytes)
 {
     neap_block *blocks = pattern->blocks;
     neap_block **now = pattern->now;
@@ -107,8 +119,10 @@ static void make_actors(np_pattern *pattern)
             actor->planned[turn] =
                 (neap_block){.bytes = life->bytes,
                              .life = i,
+                             .own_life = i,
                              .turn = turn,
-                             .kind = life->swapped || life->n_placed > 1 ? NP_BLOCK_SWAPPED : NP_BLOCK_FLAT,
+                             .kind = is_view(pattern, life, page_bytes) ? NP_BLOCK_SWAPPED : NP_BLOCK_FLAT,
+                             .place = NP_NO_PLACE,
                              .malloc_event = UINT64_MAX,
                              .pattern = pattern};
         }
@@ -122,9 +136,10 @@ uint64_t np_pattern_key(const np_pattern *pattern, uint32_t event)
     return is_free ? pattern->program.lives.items[e->subject].bytes : e->key;
 }
 
-uint32_t np_pattern_arena_page(const np_pattern *pattern, uint32_t life, uint32_t k, uint64_t page_bytes)
+uint32_t np_pattern_arena_page(const np_pattern *pattern, uint32_t life, uint32_t turn, uint32_t k, uint64_t page_bytes)
 {
-    const np_placed *placed = &pattern->program.placed.items[pattern->program.lives.items[life].first_placed];
+    const np_program_life *l = &pattern->program.lives.items[life];
+    const np_placed *placed = &pattern->program.placed.items[l->first_placed + turn * l->n_placed];
     uint64_t lead = np_program_lead(&pattern->program, life, page_bytes);
     uint64_t at = k == 0 ? 0 : k * page_bytes - lead;
     while (at >= placed->at + placed->bytes) {
@@ -167,8 +182,8 @@ static void read_events(np_pattern *pattern)
     pattern->n_tail = find_tail(pattern);
 }
 
-neap_status np_pattern_create(np_program *program, const np_pattern_facts *facts, const neap_memory *memory,
-                              np_pattern **pattern)
+neap_status np_pattern_create(np_program *program, const np_pattern_facts *facts, uint64_t page_bytes,
+                              const neap_memory *memory, np_pattern **pattern)
 {
     np_pattern *made = np_memory_alloc_zero(memory, 1, sizeof *made);
     neap_status status;
@@ -190,7 +205,7 @@ neap_status np_pattern_create(np_program *program, const np_pattern_facts *facts
         memcpy(made->name_at, facts->name_at, made->program.n_execs * sizeof *facts->name_at);
         memcpy(made->names, facts->names, facts->names_bytes);
     }
-    make_actors(made);
+    make_actors(made, page_bytes);
     read_events(made);
     *pattern = made;
     return NEAP_OK;

@@ -54,6 +54,7 @@ typedef struct np_pattern {
     uint64_t hash;     /* of its events */
     uint32_t n_tail;   /* so many last events occur in this order only at the period's end; 0: no number below
                             * NP_RECENT_KEYS does */
+    struct np_pattern *next_outlived; /* of those that were given up while blocks of theirs live */
     bool was_entered;
     bool is_quick;        /* the pool alone, made in no time: a better one is to be asked for, */
     bool is_provisional;  /* or was, and has not come: this one is not worth keeping for later runs */
@@ -93,8 +94,8 @@ typedef struct np_pattern_facts {
 } np_pattern_facts;
 
 /* Takes the program over, also on failure. */
-neap_status np_pattern_create(np_program *program, const np_pattern_facts *facts, const neap_memory *memory,
-                              np_pattern **pattern);
+neap_status np_pattern_create(np_program *program, const np_pattern_facts *facts, uint64_t page_bytes,
+                              const neap_memory *memory, np_pattern **pattern);
 void np_pattern_free(np_pattern *pattern); /* its views and slots have been given back; NULL is allowed */
 
 /* What stands for a sequence of events: kinds, sizes, names. Begin with 0. */
@@ -103,8 +104,10 @@ uint64_t np_pattern_hash(uint64_t hash, neap_event_kind kind, uint64_t key);
 /* An event's key as it is hashed: bytes of a malloc or free, name of an exec. */
 uint64_t np_pattern_key(const np_pattern *pattern, uint32_t event);
 
-/* Where page k of a life's block has its place: a page of the arena. The life has places, each at a page's begin. */
-uint32_t np_pattern_arena_page(const np_pattern *pattern, uint32_t life, uint32_t k, uint64_t page_bytes);
+/* Where page k of a life's block has its place, of those that its blocks take in turns: a page of the arena. The blocks are
+ * views. */
+uint32_t np_pattern_arena_page(const np_pattern *pattern, uint32_t life, uint32_t turn, uint32_t k,
+                               uint64_t page_bytes);
 
 /* Bytes that the plan takes on the host. */
 uint64_t np_pattern_metadata_bytes(const np_pattern *pattern);

@@ -290,7 +290,7 @@ neap_status np_plan_get_pattern(np_plan_reader *r, const np_plan_origin *device,
     if (status == NEAP_OK) {
         np_pattern_facts facts = {
             .exec_ns = g.exec_ns.items, .name_at = g.name_at.items, .names = g.names.items, .names_bytes = g.names.n};
-        status = np_pattern_create(&g.program, &facts, g.memory, pattern);
+        status = np_pattern_create(&g.program, &facts, device->page_bytes, g.memory, pattern);
         status = status == NEAP_OK ? NEAP_OK : np_fail_memory(error);
     } else {
         np_program_free(&g.program);

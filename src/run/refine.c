@@ -205,7 +205,7 @@ static void judge(neap_device *m)
 bool np_refine_wants_switch(const neap_device *m)
 {
     const np_refine *refine = &m->refine;
-    return refine->next && refine->measured == m->pattern && refine->measured->n_live == 0 && !refine->retired;
+    return refine->next && refine->measured == m->pattern && !refine->retired;
 }
 
 np_pattern *np_refine_switch(neap_device *m)

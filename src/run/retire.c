@@ -20,9 +20,9 @@ static bool is_done(const neap_device *m, const uint64_t *after, np_stream n)
     return true;
 }
 
-void np_retire_view(neap_device *m, np_view *view, np_counting counting)
+void np_retire_view(neap_device *m, np_view *view)
 {
-    np_retired retired = {.view = *view, .counting = counting};
+    np_retired retired = {.view = *view};
     for (np_stream s = 0; s < NP_N_STREAMS; s++) {
         retired.after[s] = is_stream(m, s) ? m->device->api->mark(m->device, s) : 0;
     }
@@ -30,7 +30,7 @@ void np_retire_view(neap_device *m, np_view *view, np_counting counting)
         np_pages_note_freed(&m->pages, view->numbers, view->n_pages) != NEAP_OK ||
         np_array_push(m->memory, &m->retired, retired) != NEAP_OK) {
         (void)np_drain(m);
-        np_view_free(&m->pages, &retired.view, counting);
+        np_view_free(&m->pages, &retired.view, NP_COUNTED);
     }
     *view = (np_view){0};
 }
@@ -38,7 +38,7 @@ void np_retire_view(neap_device *m, np_view *view, np_counting counting)
 static void free_retired(neap_device *m)
 {
     for (size_t i = 0; i < m->retired.n; i++) {
-        np_view_free(&m->pages, &m->retired.items[i].view, m->retired.items[i].counting);
+        np_view_free(&m->pages, &m->retired.items[i].view, NP_COUNTED);
     }
     m->retired.n = 0;
 }

@@ -68,10 +68,10 @@ void np_block_arena_pages(const neap_device *m, const neap_block *block, uint32_
 uint32_t np_block_home_page(const neap_device *m, const neap_block *block, uint32_t page)
 {
     uint32_t home = NP_NO_PAGE;
-    if (block->kind == NP_BLOCK_SWAPPED) {
-        home = np_pattern_arena_page(block->pattern, block->life, page, m->device->page_bytes);
-    } else if (block->home) {
+    if (block->home) {
         home = block->home[page];
+    } else if (block->kind == NP_BLOCK_SWAPPED) {
+        home = np_pattern_arena_page(block->pattern, block->own_life, block->turn, page, m->device->page_bytes);
     }
     return home == NP_NO_PAGE ? NP_NO_PAGE : m->arena.numbers[home];
 }

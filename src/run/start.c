@@ -11,7 +11,7 @@ static bool begins_with(const np_pattern *pattern, neap_event_kind kind, uint64_
     return pattern->program.events.items[0].kind == kind && np_pattern_key(pattern, 0) == key;
 }
 
-/* Were the last recorded events the last of the pattern? */
+/* Were the last recorded events the last of the pattern? They are so nowhere else in it. */
 static bool ends_with(const neap_device *m, const np_pattern *pattern)
 {
     uint32_t length = (uint32_t)pattern->program.events.n;
@@ -57,18 +57,37 @@ static uint32_t predict(const neap_device *m)
     return n;
 }
 
-/* Is the event the first of the pattern, and are the blocks what they are at its start? */
-static bool is_start(neap_device *m, np_pattern *pattern, neap_event_kind kind, uint64_t key)
+/* Has an iteration just ended, of whatever kind? */
+static bool has_ended(const neap_device *m)
 {
-    return begins_with(pattern, kind, key) && np_cast(m, pattern) && (ends_with(m, pattern) || !has_strangers(m));
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        if (ends_with(m, m->patterns.items[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* Enters the pattern that is expected, or else another, latest first. */
-static bool start_any(neap_device *m, neap_event_kind kind, uint64_t key)
+/* Is the event the first of the pattern, and are the blocks what they are at its start? */
+static bool is_start(neap_device *m, np_pattern *pattern, np_casting how, neap_event_kind kind, uint64_t key)
 {
+    return begins_with(pattern, kind, key) && np_cast(m, pattern, how) &&
+           (how == NP_CAST_BY_SIZE || ends_with(m, pattern) || !has_strangers(m));
+}
+
+static bool try_enter(neap_device *m, np_pattern *pattern, np_casting how, neap_event_kind kind, uint64_t key)
+{
+    return is_start(m, pattern, how, kind, key) && np_enter(m, pattern, how);
+}
+
+/* Enters the pattern that is expected, or else another, latest first. `is_known`: that an iteration begins. Programs that
+ * tell what they use tell all of it: a block that cannot be told for sure would be a departure. */
+static bool start_any(neap_device *m, bool is_known, neap_event_kind kind, uint64_t key)
+{
+    np_casting how = m->is_beneath && (is_known || has_ended(m)) ? NP_CAST_BY_SIZE : NP_CAST_EXACTLY;
     size_t first = m->patterns.n;
     uint32_t expected;
-    while (first > 0 && !is_start(m, m->patterns.items[first - 1], kind, key)) {
+    while (first > 0 && !is_start(m, m->patterns.items[first - 1], how, kind, key)) {
         first--;
     }
     if (first == 0) {
@@ -76,12 +95,11 @@ static bool start_any(neap_device *m, neap_event_kind kind, uint64_t key)
     }
     np_unknown_note(m);
     expected = predict(m);
-    if (expected < m->patterns.n && is_start(m, m->patterns.items[expected], kind, key) &&
-        np_enter(m, m->patterns.items[expected])) {
+    if (expected < m->patterns.n && try_enter(m, m->patterns.items[expected], how, kind, key)) {
         return true;
     }
     for (size_t i = first; i-- > 0;) {
-        if (i != expected && is_start(m, m->patterns.items[i], kind, key) && np_enter(m, m->patterns.items[i])) {
+        if (i != expected && try_enter(m, m->patterns.items[i], how, kind, key)) {
             return true;
         }
     }
@@ -91,7 +109,7 @@ static bool start_any(neap_device *m, neap_event_kind kind, uint64_t key)
 void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key)
 {
     if (m->patterns.n > 0) {
-        (void)start_any(m, kind, key);
+        (void)start_any(m, false, kind, key);
     }
 }
 
@@ -109,12 +127,12 @@ void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key)
     np_settle(m); /* another one, or none */
     if (is_switch) {
         pattern = np_refine_switch(m);
-        if (np_enter(m, pattern)) {
+        if (np_enter(m, pattern, m->is_beneath ? NP_CAST_BY_SIZE : NP_CAST_EXACTLY)) {
             return;
         }
         np_refine_undo(m, pattern);
     }
-    if (!start_any(m, kind, key)) {
+    if (!start_any(m, true, kind, key)) {
         np_leave_note(m,
                       kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_MALLOC
                       : kind == NEAP_EVENT_FREE ? NEAP_DEPARTURE_FREE

@@ -64,14 +64,15 @@ static const char *walk_live(const neap_device *m)
     const char *flaw = NULL;
     uint64_t bytes = 0;
     for (const neap_block *block = m->live; block && !flaw; block = block->next) {
-        flaw = block->previous != previous               ? "the list of live blocks is broken"
-               : is_running(m) && block->pattern != NULL ? "a planned block is listed while its plan runs"
-                                                         : find_block_flaw(m, block);
+        flaw = block->previous != previous                     ? "the list of live blocks is broken"
+               : is_running(m) && block->pattern == m->pattern ? "a planned block is listed while its plan runs"
+                                                               : find_block_flaw(m, block);
         bytes += block->bytes;
         previous = block;
     }
-    for (uint32_t i = 0; is_running(m) && i < m->pattern->n_blocks; i++) {
-        bytes += m->pattern->blocks[i].is_live ? m->pattern->blocks[i].bytes : 0;
+    for (uint32_t i = 0; is_running(m) && i < m->pattern->n_now; i++) {
+        const neap_block *block = m->pattern->now[i];
+        bytes += block && block->pattern ? block->bytes : 0;
     }
     return flaw ? flaw : bytes != m->stats.live ? "the bytes of live blocks are not what is said" : NULL;
 }
@@ -129,9 +130,7 @@ static void count_users(const neap_device *m, uint32_t *n_users)
         }
     }
     for (size_t i = 0; i < m->retired.n; i++) {
-        if (m->retired.items[i].counting == NP_COUNTED) {
-            count_view(&m->retired.items[i].view, n_users);
-        }
+        count_view(&m->retired.items[i].view, n_users);
     }
     for (size_t i = 0; i < m->small.slabs.n; i++) {
         count_view(&m->small.slabs.items[i]->view, n_users);
@@ -291,6 +290,11 @@ static const char *walk_host(const neap_device *m)
             bytes += pattern->blocks[k].slot.bytes;
         }
     }
+    for (pattern = m->outlived; pattern; pattern = pattern->next_outlived) {
+        for (uint32_t k = 0; k < pattern->n_blocks; k++) {
+            bytes += pattern->blocks[k].slot.bytes;
+        }
+    }
     return bytes != m->host.used_bytes || !np_host_is_valid(&m->host) ? "host memory was lost, or counted twice" : NULL;
 }
 
@@ -311,7 +315,7 @@ static const char *walk_followed(const neap_device *m)
         for (uint32_t j = 0; j < life->n_places; j++) {
             const neap_block *block = pattern->actors[i].now[j];
             if (block && (!block->is_live || block->life != i || block->bytes != life->bytes ||
-                          (block->pattern && block->pattern != pattern))) {
+                          (block->pattern && block->pattern != pattern && block->kind != NP_BLOCK_SWAPPED))) {
                 return "a block stands for a life that is not its own";
             }
         }
@@ -320,6 +324,11 @@ static const char *walk_followed(const neap_device *m)
         const neap_block *block = &pattern->blocks[i];
         if (block->kind == NP_BLOCK_SWAPPED && block->view.n_missing > 0) {
             return "a swapped block is not mapped onto its place";
+        }
+        for (uint32_t k = 0; block->kind == NP_BLOCK_SWAPPED && k < block->view.n_pages; k++) {
+            if (block->view.numbers[k] != np_block_home_page(m, block, k)) {
+                return "a swapped block is mapped elsewhere";
+            }
         }
     }
     return NULL;
@@ -336,9 +345,6 @@ static const char *walk_patterns(const neap_device *m)
         is_known |= pattern == m->pattern;
         if (!np_pattern_is_valid(pattern)) {
             return "a pattern is not valid";
-        }
-        if (is_running(m) && pattern != m->pattern && pattern->n_live > 0) {
-            return "blocks of a plan are live that is not followed";
         }
     }
     if (m->rest.is_on && !is_running(m)) {

@@ -25,6 +25,7 @@ typedef struct stay {
     uint32_t first_exec; /* that uses it, counted on */
     const np_absent_part *parts;
     uint32_t n_parts;
+    bool is_crossing; /* it lives across the period's end, and must be a view */
 } stay;
 
 static int compare_u32(uint32_t a, uint32_t b)
@@ -272,7 +273,7 @@ static neap_status add_placed(np_place_problem *p, const np_placed *placed, cons
 static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t at, uint64_t past)
 {
     np_placed placed = {.at = at, .bytes = past - at, .life = block->life};
-    bool paged = is_cut(p, block) || (block->home && !block->home->pages);
+    bool paged = is_cut(p, block) || block->is_crossing || (block->home && !block->home->pages);
     np_spot spot = {(uint32_t)p->problem.buffers.n, 0};
     uint64_t align = paged ? p->options->page : p->problem.unit;
     uint32_t n_pieces = 0;
@@ -322,7 +323,8 @@ static neap_status add_stay(np_place_problem *p, const stay *block)
     return status;
 }
 
-/* Lives longer than a period: its blocks take turns in places that are never free. */
+/* Lives longer than a period: its blocks take turns in places that are never free. What is run with the plan are views, as
+ * those of all blocks that live across the period's end: another plan may come to be followed while they live. */
 static neap_status add_places(np_place_problem *p, const np_life *life, uint32_t life_index, uint64_t bytes)
 {
     uint32_t n_places = (life->end - life->begin) / p->timeline->period->length + 1;
@@ -331,7 +333,8 @@ static neap_status add_places(np_place_problem *p, const np_life *life, uint32_t
     for (uint32_t i = 0; i < n_places && status == NEAP_OK; i++) {
         np_placed placed = {.bytes = bytes, .life = life_index, .place = i};
         np_spot spot = {(uint32_t)p->problem.buffers.n, 0};
-        status = np_problem_add(&p->problem, bytes, NEAP_NO_OFFSET, &all, 1);
+        status = np_problem_add_aligned(&p->problem, bytes, p->options->homes ? p->options->page : p->problem.unit, 0,
+                                        NEAP_NO_OFFSET, &all, 1);
         if (status == NEAP_OK) {
             status = add_placed(p, &placed, &spot);
         }
@@ -368,6 +371,7 @@ static neap_status add_held(np_place_problem *p, uint32_t life_index, const np_s
                  .life = life_index,
                  .begin = life->begin,
                  .end = life->end,
+                 .is_crossing = p->options->homes && !life->persistent && life->end > p->round,
                  .parts = parts,
                  .n_parts = n_parts};
     if (home && (home->is_outside || home->pages) && (!life->persistent || (home->is_outside && n_parts > 0))) {

@@ -122,7 +122,7 @@ static void test_arena(void **state)
     ASSERT_EQ(np_pages_borrow(&s.pages), NP_NO_PAGE);
     np_pages_unuse(&s.pages, &a[1], 1);
     ASSERT_EQ(s.pages.n_arena_unused, 0); /* it has another user */
-    np_pages_clear_arena(&s.pages);
+    np_pages_clear_arena(&s.pages, true);
     ASSERT_EQ(s.pages.n_arena_unused, 2);
     ASSERT_TRUE(np_pages_is_arena(&s.pages, a[2]));
     np_pages_leave_arena(&s.pages, a[2]); /* nobody has data there: it goes at once */

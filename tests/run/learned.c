@@ -56,7 +56,7 @@ np_pattern *learn_pattern(neap_trace *trace, const learned_options *options, nea
                                   .name_at = lesson->name_at.items,
                                   .names = lesson->names.items,
                                   .names_bytes = lesson->names.n};
-        ASSERT_OK(np_pattern_create(&lesson->program, &facts, &np_memory_default, &pattern));
+        ASSERT_OK(np_pattern_create(&lesson->program, &facts, lesson->page_bytes, &np_memory_default, &pattern));
     }
     np_lesson_free(lesson);
     return pattern;
