@@ -26,6 +26,7 @@ typedef struct run_args {
     double plan_seconds;
     unsigned log;
     bool tell_limit;
+    bool limit_late;
     bool no_live;
     bool quiet;
 } run_args;
@@ -122,6 +123,7 @@ static bool set_all(const run_args *args, const char *library)
            (!args->record || run_set_path("NEAP_RECORD", args->record)) &&
            (!args->plan_cache || run_set_path("NEAP_PLAN_CACHE", args->plan_cache)) &&
            (!args->tell_limit || run_set("NEAP_TELL_LIMIT", "1")) &&
+           (!args->limit_late || run_set("NEAP_LIMIT_LATE", "1")) &&
            (args->no_live || args->quiet || run_set("NEAP_LIVE", "1")) &&
            (log == NO_LEVEL || run_set("NEAP_LOG", log_levels[log])) &&
            set_number("NEAP_MIN_BLOCK", args->min_block > 0, args->min_block) &&
@@ -158,6 +160,8 @@ static const option run_options[] = {
                .help = "device memory to hold at most: 8GiB, or 70% of the peak load; none unless given"),
     RUN_OPTION("overhead", OPTION_TEXT, overhead, .value = "SHARE",
                .help = "find the lowest limit that makes an iteration no slower than this: 1%"),
+    RUN_OPTION("limit-late", OPTION_FLAG, limit_late,
+               .help = "hold a limit in per cent only once iterations without it were measured"),
     RUN_OPTION("report", OPTION_TEXT, report, .value = "FILE",
                .help = "for the report at the end; standard error unless given"),
     RUN_OPTION("record", OPTION_TEXT, record, .value = "FILE", .help = "write what was seen as a trace"),

@@ -212,6 +212,7 @@ static neap_status open_manager(np_hook_device *device, neap_error *error)
     }
     if (status == NEAP_OK) {
         np_beneath_begin(device->manager, settings->margin, settings->overhead);
+        device->manager->is_limit_late = settings->is_limit_late;
         device->manager->plan_not_before_ns = settings->mode == NP_HOOK_RECORD ? UINT64_MAX : 0;
     }
     return status;

@@ -47,6 +47,7 @@ typedef struct np_hook_settings {
     double plan_seconds; /* 0: the usual */
     neap_log_level log_level;
     bool tells_limit;
+    bool is_limit_late; /* a limit in per cent holds from the first plan with swaps on, once all is measured */
     bool is_live;
     bool report_json;
     bool tells_verified; /* NEAP_VERIFY_TELL */

@@ -287,7 +287,7 @@ void np_arena_shrink_for(neap_device *m, const np_pattern *pattern)
 
 bool np_arena_could_fit(const neap_device *m, const np_pattern *pattern)
 {
-    return arena_pages_of(m, pattern) <= (pattern->limit_pages ? pattern->limit_pages : m->limit_pages);
+    return arena_pages_of(m, pattern) <= np_limit_with(m, pattern);
 }
 
 void np_recount_arena(neap_device *m)

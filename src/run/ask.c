@@ -64,6 +64,16 @@ static neap_status copy_times(neap_device *m, const np_timed *timed, np_lesson *
     return status;
 }
 
+/* Of all iterations that have a plan: a share of the load is one of the highest. */
+static uint64_t highest_load(const neap_device *m)
+{
+    uint64_t load = 0;
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        load = m->patterns.items[i]->program.peak_load > load ? m->patterns.items[i]->program.peak_load : load;
+    }
+    return load;
+}
+
 static bool has_swaps(const neap_device *m)
 {
     for (size_t i = 0; i < m->patterns.n; i++) {
@@ -100,8 +110,9 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
         lesson->weights[i] = wish->weights[i];
     }
     lesson->page_bytes = m->device->page_bytes;
-    lesson->limit = m->limit_pages == UINT32_MAX ? 0 : m->limit_pages * m->device->page_bytes;
+    lesson->limit = m->asked_pages == UINT32_MAX ? 0 : m->asked_pages * m->device->page_bytes;
     lesson->limit_share = m->options.limit_share;
+    lesson->highest_load = highest_load(m);
     lesson->min_block =
         m->is_beneath ? np_lesson_least_swapped(m->options.min_block, m->device->page_bytes) : m->options.min_block;
     lesson->seconds = m->options.plan_seconds * (wish->is_urgent ? URGENT_SHARE : 1);
@@ -245,11 +256,11 @@ static void set_limit(neap_device *m, const np_lesson *lesson, np_pattern *patte
         np_log(m, NEAP_LOG_WARN, "the limit is raised to %llu bytes, the lowest reached by swapping (load_min is %llu)",
                (unsigned long long)lesson->limit_used, (unsigned long long)lesson->load_min);
     }
-    if (lesson->limit_used && (m->limit_pages == UINT32_MAX || lesson->limit_was_raised || lesson->overhead > 0)) {
-        if (m->is_beneath) {
-            pattern->limit_pages = np_pages_within(m, lesson->limit_used);
-        } else {
-            m->limit_pages = np_pages_within(m, lesson->limit_used);
+    if (lesson->limit_used && (m->asked_pages == UINT32_MAX || lesson->limit_was_raised || lesson->overhead > 0)) {
+        pattern->limit_pages = np_pages_within(m, lesson->limit_used);
+        if (!m->is_beneath && !lesson->limit_was_raised) {
+            m->asked_pages = pattern->limit_pages;
+            np_limit_update(m);
         }
     }
 }
@@ -285,15 +296,16 @@ static void note_failure(neap_device *m, const np_lesson *lesson, neap_status st
         np_log(m, NEAP_LOG_INFO, "no better plan within the limit: the one there is stays");
         return;
     }
-    if (lesson->limit_used && m->limit_pages == UINT32_MAX && m->is_beneath && m->state == NEAP_STATE_RUN) {
+    if (lesson->limit_used && m->asked_pages == UINT32_MAX && m->is_beneath && m->state == NEAP_STATE_RUN) {
         np_log(m, NEAP_LOG_WARN, "no plan within %llu bytes: %s; the limit is raised to %llu, what the pool holds",
                (unsigned long long)lesson->limit_used,
                lesson->error.text[0] ? lesson->error.text : neap_status_message(status),
                (unsigned long long)m->pattern->program.footprint);
         return;
     }
-    if (lesson->limit_used && m->limit_pages == UINT32_MAX) {
-        m->limit_pages = np_pages_within(m, lesson->limit_used);
+    if (lesson->limit_used && m->asked_pages == UINT32_MAX) {
+        m->asked_pages = np_pages_within(m, lesson->limit_used);
+        np_limit_update(m);
     }
     np_log(m, NEAP_LOG_WARN, "no plan: %s%s", lesson->error.text[0] ? lesson->error.text : neap_status_message(status),
            m->limit_pages == UINT32_MAX ? "" : "; blocks that were not used lately leave where the limit needs it");
@@ -388,6 +400,7 @@ static bool has_fresh_plan(const neap_device *m)
 void np_look_for_pattern(neap_device *m)
 {
     bool seen;
+    bool is_ready;
     bool is_busy = atomic_load(&m->learner.is_busy);
     if (m->options.mode == NEAP_MODE_PLAIN || m->state == NEAP_STATE_RUN) {
         return;
@@ -405,8 +418,11 @@ void np_look_for_pattern(neap_device *m)
         np_beneath_replan(m);
         is_busy = atomic_load(&m->learner.is_busy);
     }
-    if (np_recorder_is_ready(&m->recorder, &seen) && !is_busy && !has_fresh_plan(m) &&
-        np_clock_ns() >= m->plan_not_before_ns) {
+    is_ready = np_recorder_is_ready(&m->recorder, &seen);
+    if (is_ready) {
+        np_limit_put_in_force(m);
+    }
+    if (is_ready && !is_busy && !has_fresh_plan(m) && np_clock_ns() >= m->plan_not_before_ns) {
         plan_recorded(m);
         is_busy = true;
     }

@@ -32,7 +32,7 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
             np_pattern_drop(m, m->patterns.items[--m->patterns.n]);
         }
         m->stats.plan_was_loaded = m->is_saved = false;
-        m->limit_pages = np_pages_within(m, m->options.limit);
+        np_limit_begin(m);
         np_plans_load(m);
     }
 }

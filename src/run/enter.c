@@ -349,11 +349,10 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
         for (uint32_t k = 0; k < m->n_arena; k++) {
             np_room_unback(m, m->arena.numbers[k]);
         }
-        if (pattern->limit_pages) {
-            m->limit_pages = pattern->limit_pages;
-            pattern->limit_pages = 0;
+        if (pattern->limit_pages && !pattern->was_entered) {
             m->is_limited_anew = true;
         }
+        m->limit_pages = np_limit_with(m, pattern);
         m->pin++;
         note_standing(m, pattern);
         status = take_slots(m, pattern);

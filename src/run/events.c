@@ -20,6 +20,7 @@ static void note_live(neap_device *m, uint64_t bytes)
         m->stats.peak_live = m->stats.live > m->stats.peak_live ? m->stats.live : m->stats.peak_live;
     }
     m->stats.n_events++;
+    np_limit_note_load(m);
 }
 
 neap_status np_malloc_locked(neap_device *m, uint64_t bytes, neap_block **block)
@@ -76,6 +77,7 @@ neap_status np_free_locked(neap_device *m, neap_block *block)
     }
     m->stats.live -= bytes;
     m->stats.n_events++;
+    np_limit_note_load(m);
     return status;
 }
 

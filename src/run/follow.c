@@ -85,6 +85,10 @@ static void end_lap(neap_device *m)
         (void)np_retired_try(m); /* or at the next lap */
     }
     np_patterns_drop_outlived(m);
+    np_limit_note_load(m);
+    if (m->is_raised) {
+        np_limit_update(m);
+    }
     np_take_lesson(m);
     if (m->is_beneath) {
         np_beneath_replan(m);

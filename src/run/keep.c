@@ -47,13 +47,15 @@ void np_plans_load(neap_device *m)
         (void)np_fail_memory(&error);
     }
     for (size_t i = 0; i < n && status == NEAP_OK; i++) {
+        patterns[i]->limit_pages = (uint32_t)(limit / m->device->page_bytes);
         patterns[i]->quiet_ns = patterns[i]->program.period_ns;
         m->patterns.items[m->patterns.n++] = patterns[i];
     }
     if (n > 0) {
         m->stats.plan_was_loaded = true;
         m->is_saved = true;
-        m->limit_pages = limit ? (uint32_t)(limit / m->device->page_bytes) : m->limit_pages;
+        m->asked_pages = limit ? (uint32_t)(limit / m->device->page_bytes) : m->asked_pages;
+        np_limit_update(m);
     }
     if (error.text[0]) {
         np_log(m, NEAP_LOG_WARN, "no saved plan is used: %s", error.text);

@@ -48,6 +48,7 @@ typedef struct np_lesson {
     uint64_t page_bytes;
     uint64_t limit;        /* bytes; 0: limit_share */
     double limit_share;    /* of the peak load; 0: no limit */
+    uint64_t highest_load; /* of other iterations: if it is higher than this one's, the share is one of it */
     uint64_t beside_bytes; /* held beside the arena, within the limit: slabs, and what has no home */
     uint64_t min_block;
     neap_link link;

@@ -18,7 +18,8 @@ enum { COST_TRIALS = 4, RAISE_HALVINGS = 2 };
 static neap_status find_limit(np_study *s)
 {
     np_lesson *lesson = s->lesson;
-    uint64_t limit = lesson->limit ? lesson->limit : (uint64_t)(lesson->limit_share * (double)s->timeline.peak_load);
+    uint64_t load = lesson->highest_load > s->timeline.peak_load ? lesson->highest_load : s->timeline.peak_load;
+    uint64_t limit = lesson->limit ? lesson->limit : (uint64_t)(lesson->limit_share * (double)load);
     np_candidates candidates;
     neap_status status;
     lesson->limit_used = limit;

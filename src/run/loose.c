@@ -313,6 +313,12 @@ neap_status np_loose_ready(neap_device *m, const np_given *given)
     for (size_t i = 0; i < given->n_uses; i++) {
         uses[i].block->pinned_by = m->pin;
     }
+    if (m->is_raised) { /* for work before this one */
+        np_limit_update(m);
+    }
+    if (m->pages.n_held > m->limit_pages && !m->is_blind && status == NEAP_OK) {
+        status = np_room_take(m, 0, NULL);
+    }
     for (int flat = 1; flat >= 0; flat--) {
         for (size_t i = 0; i < given->n_uses && status == NEAP_OK; i++) {
             if ((uses[i].block->kind == NP_BLOCK_FLAT) == (flat == 1)) {

@@ -102,7 +102,14 @@ struct neap_device {
     uint64_t pin;                 /* number of the exec being made ready, or looked at */
     const char *exec_name;        /* its name, for messages */
     const neap_block *returning;  /* the block that is being brought to the device */
-    uint32_t limit_pages;         /* UINT32_MAX: none */
+    uint32_t asked_pages;         /* the limit as asked for; UINT32_MAX: none, or not in force yet */
+    uint32_t limit_pages;         /* the limit that holds now, raised where it has to be; UINT32_MAX: none */
+    uint32_t most_raised;         /* the most it was said to be raised to */
+    bool is_raised;               /* for the work at hand */
+    bool is_share_in_force;       /* asked_pages is a share of the highest load so far */
+    bool is_limit_late;           /* a share holds from the first plan with swaps on, as before */
+    bool is_load_high;            /* it has been near its height since it was last low */
+    uint32_t n_heights;           /* times that it was */
     uint64_t next_id;
     np_recorder recorder;
 
@@ -189,6 +196,14 @@ void np_log(neap_device *m, neap_log_level level, const char *format, ...) __att
 /* Sets the text of neap_device_error for this thread and returns the status. */
 neap_status np_device_fail(neap_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void np_device_fail_clear(void);
+
+/* ---- limit.c ---- */
+void np_limit_begin(neap_device *m);
+uint32_t np_limit_with(const neap_device *m, const np_pattern *pattern); /* while it is followed */
+void np_limit_update(neap_device *m);                                    /* what raised it is over */
+void np_limit_note_load(neap_device *m);                                 /* after a malloc or free */
+void np_limit_put_in_force(neap_device *m); /* a share of the load: the program has repeated itself */
+void np_limit_raise(neap_device *m, uint32_t n_pages);
 
 /* ---- room.c: which blocks are on the device ---- */
 

@@ -68,7 +68,7 @@ neap_status np_manager_open(np_device *device, const neap_device_options *option
     np_host_init(&m->host, device);
     np_small_init(&m->small, &m->pages);
     np_recorder_init(&m->recorder, memory);
-    m->limit_pages = m->options.mode == NEAP_MODE_PLAIN ? UINT32_MAX : np_pages_within(m, m->options.limit);
+    np_limit_begin(m);
     m->pin = 1;
     m->next_id = 1;
     if (m->options.mode == NEAP_MODE_PLAN) {

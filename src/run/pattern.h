@@ -56,12 +56,13 @@ typedef struct np_pattern {
                             * NP_RECENT_KEYS does */
     struct np_pattern *next_outlived; /* of those that were given up while blocks of theirs live */
     bool was_entered;
-    bool is_quick;        /* the pool alone, made in no time: a better one is to be asked for, */
-    bool is_provisional;  /* or was, and has not come: this one is not worth keeping for later runs */
-    uint32_t limit_pages; /* the limit that holds from its first entering on; 0: no other than before */
-    uint64_t taken_at;    /* events recorded when it was taken from the planner */
-    uint32_t n_live;      /* planned blocks that are live */
-    uint32_t n_refused;   /* starts at which it could not be entered, since the last time it was */
+    bool is_quick;       /* the pool alone, made in no time: a better one is to be asked for, */
+    bool is_provisional; /* or was, and has not come: this one is not worth keeping for later runs */
+    uint32_t
+        limit_pages;    /* the limit while it is followed, if that is higher than asked for, or none was; 0: no other */
+    uint64_t taken_at;  /* events recorded when it was taken from the planner */
+    uint32_t n_live;    /* planned blocks that are live */
+    uint32_t n_refused; /* starts at which it could not be entered, since the last time it was */
 
     bool was_refined;  /* or is one that refining has made */
     bool is_outdated;  /* another was asked for, to take its place: this one is not to be made better */

@@ -139,15 +139,6 @@ static uint32_t needed_later(const neap_device *m)
     return n;
 }
 
-static void raise_limit(neap_device *m, uint32_t n_pages)
-{
-    uint64_t page = m->device->page_bytes;
-    np_log(m, NEAP_LOG_WARN, "%s needs %llu bytes of device memory at once: the limit is raised from %llu",
-           m->exec_name ? m->exec_name : "the program", (unsigned long long)n_pages * page,
-           (unsigned long long)m->limit_pages * page);
-    m->limit_pages = n_pages;
-}
-
 /* ---- taking pages ---- */
 
 /* What is asked for. */
@@ -223,7 +214,7 @@ static neap_status take(neap_device *m, const demand *d, uint32_t *numbers)
             if (m->limit_pages >= m->device->n_pages || most < m->limit_pages || needed > m->device->n_pages) {
                 return NEAP_DEVICE_FULL;
             }
-            raise_limit(m, (uint32_t)needed);
+            np_limit_raise(m, (uint32_t)needed);
             most = usual = m->limit_pages;
         }
     }

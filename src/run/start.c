@@ -117,8 +117,8 @@ void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key)
 {
     np_pattern *pattern = m->pattern;
     uint32_t expected = m->patterns.n > 1 ? predict(m) : 0;
-    bool stay =
-        (expected >= m->patterns.n || m->patterns.items[expected] == pattern) && begins_with(pattern, kind, key);
+    bool stay = (expected >= m->patterns.n || m->patterns.items[expected] == pattern) &&
+                begins_with(pattern, kind, key) && np_arena_could_fit(m, pattern);
     bool is_switch = stay && np_refine_wants_switch(m); /* to one for the same events */
     m->cursor = 0;
     if (stay && !is_switch) {

@@ -80,7 +80,7 @@ rested() { # rested OPTION...
 # Under a limit in per cent nobody looks for some iterations, to measure what looking costs; then blocks are swapped.
 has_measured() { grep -q '"n_rests": [1-9]' report && grep -q '"bytes_out": [1-9]' report; }
 measured() { # measured LIMIT OPTION...
-    reported "looking was not measured, or nothing was swapped" has_measured "$1" --torch "${@:2}"
+    NEAP_LIMIT_LATE=1 reported "looking was not measured, or nothing was swapped" has_measured "$1" --torch "${@:2}"
 }
 
 # A thread that does nothing but copy comes between others' events at any time: a plan is found all the same, and followed

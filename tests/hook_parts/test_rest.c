@@ -146,6 +146,7 @@ static void open_scene_at(double limit_share, double overhead)
     ASSERT_OK(np_manager_open(raw, &options, NULL, &device.manager));
     device.manager->learner.learns_at_once = true;
     np_beneath_begin(device.manager, 0, overhead);
+    device.manager->is_limit_late = true;
     np_hook_index_init(&device.index, &np_memory_default);
     np_hook_kernels_init(&device.kernels, &np_memory_default);
     np_hook_recall_init(&device.recall, &np_memory_default);

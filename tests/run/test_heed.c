@@ -82,6 +82,7 @@ static void start(little_program *p, const neap_memory *memory)
     little_start(p, &options);
     (void)little_run_until_plan(p, 20);
     np_beneath_begin(p->device, 0, 0);
+    p->device->is_limit_late = true;
     p->device->visit.bytes_max = 0; /* what is away is a departure */
     little_laps(p, 2);
     ASSERT_EQ(p->device->state, NEAP_STATE_RUN);
@@ -149,6 +150,7 @@ static void test_two_plans(void **state)
     (void)state;
     little_start(&p, &options);
     np_beneath_begin(p.device, 0, 0);
+    p.device->is_limit_late = true;
     p.device->visit.bytes_max = 0;
     for (int i = 0; i < 400 && !(p.device->state == NEAP_STATE_RUN && p.device->pattern->program.swaps.n > 0); i++) {
         little_laps(&p, 1);

@@ -42,6 +42,7 @@ static void run_within(little_program *p, neap_device_options device, bool has_t
     requests.api.host_alloc = note_host_alloc;
     p->raw->api = &requests.api;
     np_beneath_begin(p->device, 0, 0);
+    p->device->is_limit_late = true;
     little_begin(p);
     for (int i = 0; i < 400 && !(p->device->state == NEAP_STATE_RUN && !p->device->pattern->is_provisional); i++) {
         little_laps(p, 1);

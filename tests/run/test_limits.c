@@ -124,15 +124,14 @@ static void test_raised_for_work(void **state)
         little_start(&p, &options);
         ASSERT_EQ(little_count(&p, "raised"), 0);
         little_laps(&p, 1);
-        ASSERT_EQ(
-            little_count(&p, "forward needs 73728 bytes of device memory at once: the limit is raised from 49152"), 1);
-        ASSERT_EQ(
-            little_count(&p, "backward needs 98304 bytes of device memory at once: the limit is raised from 73728"), 1);
-        ASSERT_EQ(little_stats(&p).limit, 24 * LITTLE_PAGE);
+        ASSERT_EQ(little_count(&p, "forward needs 73728 bytes of device memory at once: the limit of 49152 is raised"),
+                  1);
+        ASSERT_EQ(little_count(&p, "backward needs 98304 bytes of device memory at once: the limit of 49152 is raised"),
+                  1);
         ASSERT_EQ(little_stats(&p).peak_held, 24 * LITTLE_PAGE);
         little_laps(&p, 8);
         stats = little_stats(&p);
-        ASSERT_LE(stats.peak_held, stats.limit);
+        ASSERT_LE(stats.peak_held, stats.limit); /* a plan that was found above it */
         ASSERT_EQ(little_count(&p, "needs"), 2);
         little_end(&p);
     }

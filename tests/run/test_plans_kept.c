@@ -178,6 +178,7 @@ static void open_beneath(little_program *p, const little_options *options, uint3
 {
     little_open(p, options);
     np_beneath_begin(p->device, margin, overhead);
+    p->device->is_limit_late = true;
     little_begin(p);
 }
 
@@ -577,6 +578,7 @@ static void test_quick_plan(void **state)
     (void)state;
     little_open(&p, &options);
     np_beneath_begin(p.device, 0, 0);
+    p.device->is_limit_late = true;
     little_begin(&p);
     (void)little_run_until_plan(&p, 10);
     little_laps(&p, 10);

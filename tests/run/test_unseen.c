@@ -83,6 +83,7 @@ static void count(little_twist twist, bool is_always, uint32_t *n_uses)
     *n_uses = 0;
     little_start(&p, &options);
     np_beneath_begin(p.device, 0, 0);
+    p.device->is_limit_late = true;
     settle(&p, twist, is_always);
     program = &p.device->pattern->program;
     for (uint32_t life = 0; life < program->lives.n; life++) {

@@ -306,6 +306,7 @@ static void test_first_plan(void **state)
     (void)state;
     little_open(&p, &(little_options){.device = {.limit_share = 0.7}, .n_layers = 8});
     np_beneath_begin(p.device, 0, 0);
+    p.device->is_limit_late = true;
     little_begin(&p);
     p.change_uses = use_first;
     for (int i = 0; i < 200 && (p.device->state != NEAP_STATE_RUN || p.device->pattern->program.swaps.n == 0); i++) {
