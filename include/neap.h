@@ -604,6 +604,7 @@ typedef struct neap_stats {
     uint64_t n_patterns;   /* that have a plan */
     uint64_t departures[NEAP_N_DEPARTURES];
     uint64_t n_departures;
+    uint64_t n_beside;       /* pieces of work that were in no plan, and needed none: a loss that is logged */
     uint64_t n_visits;       /* pieces of work for which blocks that were away came, on the plan, and went again */
     double plan_overhead;    /* as simulated for the active plan */
     double overhead;         /* measured: the median planned iteration against the undisturbed one; NaN: not known */

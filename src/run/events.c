@@ -105,6 +105,9 @@ neap_status np_exec_ready(neap_device *m, const neap_work *work, uint64_t key, c
     if (m->state != NEAP_STATE_RUN) {
         np_look_for_start(m, NEAP_EVENT_EXEC, key);
     }
+    if (m->state == NEAP_STATE_RUN && np_stray_is_beside(m, key, given) && np_stray_ready_beside(m, given)) {
+        return NEAP_OK;
+    }
     if (m->state == NEAP_STATE_RUN) {
         status = np_follow_ready(m, key, given, &given->is_planned);
     }

@@ -70,6 +70,7 @@ static void end_lap(neap_device *m)
         np_seen_forget(m);
     }
     m->stats.n_iterations++;
+    m->n_between = 0;
     pattern->n_laps++;
     np_history_add(&m->history, pattern->hash);
     pattern->n_refused = 0;

@@ -124,6 +124,7 @@ struct neap_device {
     /* on the plan */
     np_pattern *pattern; /* followed now, or last; NULL: none was yet */
     uint32_t cursor;     /* next event of its program */
+    uint32_t n_between;  /* pieces of work since the lap ended that are no part of it */
     np_rest rest;
     np_busy busy;
     np_array(np_pattern *) patterns;
@@ -413,6 +414,8 @@ void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key);
 
 /* At the end of a lap: the pattern for the next, entered where it is another one. */
 void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key);
+
+bool np_any_begins_with(const neap_device *m, neap_event_kind kind, uint64_t key); /* any pattern */
 
 /* ---- cast.c ---- */
 

@@ -11,6 +11,16 @@ static bool begins_with(const np_pattern *pattern, neap_event_kind kind, uint64_
     return pattern->program.events.items[0].kind == kind && np_pattern_key(pattern, 0) == key;
 }
 
+bool np_any_begins_with(const neap_device *m, neap_event_kind kind, uint64_t key)
+{
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        if (begins_with(m->patterns.items[i], kind, key)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Were the last recorded events the last of the pattern? They are so nowhere else in it. */
 static bool ends_with(const neap_device *m, const np_pattern *pattern)
 {

@@ -1,5 +1,9 @@
 #include "run/stray.h"
 
+#include <string.h>
+
+enum { MANY_BETWEEN = 64 }; /* pieces of work between two iterations: more are an iteration */
+
 static bool is_allowed(const neap_device *m, const neap_block *block)
 {
     return block->life == NP_NO_LIFE ? np_block_is_here(block) : !np_seen_is_away(m->pattern, block->life);
@@ -47,4 +51,44 @@ void np_stray_given(neap_device *m, const np_given *given, uint64_t mark)
             np_seen_note_late(m, block->life, given->work->stream, mark);
         }
     }
+}
+
+/* ---- beside the plan ---- */
+
+static bool is_copy(const char *name)
+{
+    static const char copy[] = "memcpy.";
+    return name && strncmp(name, copy, sizeof copy - 1) == 0;
+}
+
+bool np_stray_is_beside(const neap_device *m, uint64_t key, const np_given *given)
+{
+    const np_program *program = &m->pattern->program;
+    bool is_between = m->cursor == program->events.n;
+    const np_program_event *event = is_between ? NULL : &program->events.items[m->cursor];
+    if (!m->is_beneath || m->rest.is_on || m->is_blind ||
+        (event && (!is_copy(given->work->name) || (event->kind == NEAP_EVENT_EXEC && event->key == key)))) {
+        return false;
+    }
+    if (is_between && (m->n_between >= MANY_BETWEEN || np_any_begins_with(m, NEAP_EVENT_EXEC, key))) {
+        return false;
+    }
+    for (size_t i = 0; i < given->n_uses; i++) {
+        if (!is_allowed(m, given->uses[i].block)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool np_stray_ready_beside(neap_device *m, np_given *given)
+{
+    if (wait_on_plan(m, given) != NEAP_OK) {
+        np_leave(m, NEAP_DEPARTURE_FAILED, given->work->name);
+        return false;
+    }
+    m->n_between += m->cursor == m->pattern->program.events.n;
+    m->stats.n_beside++;
+    given->is_stray = true;
+    return true;
 }

@@ -10,8 +10,16 @@
 
 #include "run/manager.h"
 
-/* The two halves, as of an exec (np_exec_ready). Under the lock. */
+/* Other work is beside the plan, too: a copy that logs a loss now and then, and what little comes between two iterations,
+ * as long as nothing that it uses is away. It is no event either, and no departure.
+ *
+ * The two halves, as of an exec (np_exec_ready). Under the lock. */
 neap_status np_stray_ready(neap_device *m, const neap_work *work, const neap_use *uses, size_t n_uses, np_given *given);
 void np_stray_given(neap_device *m, const np_given *given, uint64_t mark);
+
+/* On the plan, beneath a program: is work that is not the planned one beside the plan? */
+bool np_stray_is_beside(const neap_device *m, uint64_t key, const np_given *given);
+/* It is made ready. On failure the plan has been left. */
+bool np_stray_ready_beside(neap_device *m, np_given *given);
 
 #endif
