@@ -214,23 +214,37 @@ int cudaFreeAsync_ptsz(void *address, void *stream)
 
 /* ---- what the program is told ---- */
 
+/* With --tell-limit, as if the device had no more than that. */
+static void tell_limit(const np_hook_device *device, size_t *free_bytes, size_t *total_bytes)
+{
+    const neap_device *m = device->manager;
+    uint64_t page = m->device->page_bytes;
+    if (m->limit_pages != UINT32_MAX) {
+        uint32_t held = m->pages.n_held;
+        *total_bytes = m->limit_pages * page;
+        *free_bytes = held < m->limit_pages ? (m->limit_pages - held) * page : 0;
+    }
+}
+
+/* To the program all that it has not freed is in use, though some of it is on the host: what is free is no more than the
+ * rest of what there is. PyTorch asserts it. */
+static void tell_used(uint64_t used, size_t *free_bytes, size_t *total_bytes)
+{
+    *total_bytes = used > *total_bytes ? used : *total_bytes;
+    *free_bytes = *free_bytes > *total_bytes - used ? *total_bytes - used : *free_bytes;
+}
+
 int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 int cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 {
     np_hook_device *device = current_device();
-    neap_stats stats;
     int result = real_info(free_bytes, total_bytes);
-    if (device && !device->keeper && result == 0 && np_the_hook.settings.tells_limit) {
-        np_hook_is_inside = true;
-        neap_get_stats(device->manager, &stats);
-        np_hook_is_inside = false;
-        if (stats.limit > 0) {
-            *total_bytes = stats.limit;
-            *free_bytes = stats.held < stats.limit ? stats.limit - stats.held : 0;
-        }
-    }
     if (device && result == 0) {
         (void)pthread_mutex_lock(&device->manager->lock);
+        if (!device->keeper && np_the_hook.settings.tells_limit) {
+            tell_limit(device, free_bytes, total_bytes);
+        }
+        tell_used(np_hook_used(device), free_bytes, total_bytes);
         device->told_free = *free_bytes;
         (void)pthread_mutex_unlock(&device->manager->lock);
     }

@@ -210,6 +210,12 @@ void np_pages_use(np_pages *pages, uint32_t number)
     page->n_users++;
 }
 
+void np_pages_use_home(np_pages *pages, uint32_t number)
+{
+    np_pages_use(pages, number);
+    pages->pages.items[number].is_home = true;
+}
+
 void np_pages_unuse(np_pages *pages, const uint32_t *numbers, uint32_t n)
 {
     uint32_t first = 0; /* of a run to be given back in one */
@@ -223,6 +229,7 @@ void np_pages_unuse(np_pages *pages, const uint32_t *numbers, uint32_t n)
         if (!is_counted(pages, page) || --page->n_users > 0) {
             continue;
         }
+        page->is_home = false;
         if (page->is_arena || is_kept(page)) {
             count_unused(pages, page, 1);
         } else if (length > 0 && first + length == numbers[i]) {
@@ -313,6 +320,7 @@ void np_pages_clear_arena(np_pages *pages, bool is_counted_now)
     for (uint32_t i = 0; i < pages->pages.n; i++) {
         if (pages->pages.items[i].is_arena) {
             pages->pages.items[i].n_users = 0;
+            pages->pages.items[i].is_home = false;
         }
     }
     pages->n_arena_unused = pages->n_arena;

@@ -23,6 +23,7 @@ typedef struct np_page {
     uint8_t kept_by;  /* number of that space; NP_NO_SPACE: none keeps it */
     bool is_held;
     bool is_arena;
+    bool is_home; /* the arena's, off the plan: a block uses it whose place in a plan it is */
 } np_page;
 
 /* The last work of each stream when pages were freed. */
@@ -56,7 +57,8 @@ neap_status np_pages_take(np_pages *pages, uint32_t n, uint32_t *numbers);
 /* An arena page without users, taken by one user; NP_NO_PAGE where there is none. */
 uint32_t np_pages_borrow(np_pages *pages);
 
-void np_pages_use(np_pages *pages, uint32_t number); /* one more user */
+void np_pages_use(np_pages *pages, uint32_t number);      /* one more user */
+void np_pages_use_home(np_pages *pages, uint32_t number); /* which has its place there */
 /* One user less for each; given back where it was the last and nothing keeps the page. NP_NO_PAGE is passed over. */
 void np_pages_unuse(np_pages *pages, const uint32_t *numbers, uint32_t n);
 

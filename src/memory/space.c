@@ -191,12 +191,12 @@ static bool is_shown(const np_space *space, uint32_t first, const np_view *view)
            memcmp(&space->numbers.items[first], view->numbers, view->n_pages * sizeof *view->numbers) == 0;
 }
 
-/* A page that is the arena's, too, may have planned blocks on it. */
+/* On a page that is the arena's, too, there may be blocks that have their place there. */
 static bool is_free_of_plans(const np_space *space, const np_view *view)
 {
     for (uint32_t k = 0; k < view->n_pages; k++) {
         const np_page *page = &space->pages->pages.items[view->numbers[k]];
-        if (page->is_arena && page->n_users > 0) {
+        if (page->is_arena && page->is_home) {
             return false;
         }
     }

@@ -299,12 +299,12 @@ void np_recount_arena(neap_device *m)
             uint32_t end;
             np_block_arena_pages(m, block, &first, &end);
             for (uint32_t k = first; k < end; k++) {
-                np_pages_use(&m->pages, m->arena.numbers[k]);
+                np_pages_use_home(&m->pages, m->arena.numbers[k]);
             }
         }
         for (uint32_t i = 0; i < block->view.n_pages; i++) {
             if (block->view.numbers[i] != NP_NO_PAGE && np_pages_is_arena(&m->pages, block->view.numbers[i])) {
-                np_pages_use(&m->pages, block->view.numbers[i]);
+                np_pages_use_home(&m->pages, block->view.numbers[i]);
             }
         }
     }

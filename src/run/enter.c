@@ -463,5 +463,7 @@ bool np_enter(neap_device *m, np_pattern *pattern, np_casting how)
         return false;
     }
     take_over(m, pattern);
+    np_log(m, NEAP_LOG_DEBUG, "on the plan of %zu events, %s", pattern->program.events.n,
+           how == NP_CAST_EXACTLY ? "known by its blocks" : "known by the end of an iteration");
     return true;
 }

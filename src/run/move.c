@@ -207,7 +207,7 @@ static neap_status return_flat(neap_device *m, neap_block *block)
         m->stats.bytes_in += block->bytes;
         block->is_absent = false;
         for (uint32_t k = first; k < end; k++) {
-            np_pages_use(&m->pages, m->arena.numbers[k]);
+            np_pages_use_home(&m->pages, m->arena.numbers[k]);
         }
     }
     return status == NEAP_OK ? np_beneath_return_fixed(m) : status;
@@ -234,7 +234,7 @@ static uint32_t find_behind(const neap_device *m, const neap_block *block, uint3
     uint32_t number =
         has_place(block) ? np_space_page(&m->spaces[block->place.space], &block->place, page) : NP_NO_PAGE;
     bool is_plans = number != NP_NO_PAGE && np_pages_is_arena(&m->pages, number) &&
-                    (m->state == NEAP_STATE_RUN || m->is_entering || m->pages.pages.items[number].n_users > 0);
+                    (m->state == NEAP_STATE_RUN || m->is_entering || m->pages.pages.items[number].is_home);
     return is_plans ? NP_NO_PAGE : number;
 }
 
@@ -258,8 +258,12 @@ static void find_own(neap_device *m, const neap_block *block, uint32_t *numbers,
         for (uint32_t i = 0; i < view->n_pages; i++) {
             if (view->numbers[i] == NP_NO_PAGE && numbers[i] == NP_NO_PAGE) {
                 numbers[i] = is_home ? find_home(m, block, i) : find_behind(m, block, i);
-                if (numbers[i] != NP_NO_PAGE) {
+                if (numbers[i] != NP_NO_PAGE && is_home) {
+                    np_pages_use_home(&m->pages, numbers[i]);
+                } else if (numbers[i] != NP_NO_PAGE) {
                     np_pages_use(&m->pages, numbers[i]);
+                }
+                if (numbers[i] != NP_NO_PAGE) {
                     (*n_rest)--;
                 }
             }
@@ -404,7 +408,7 @@ neap_status np_block_return_home(neap_device *m, neap_block *block, uint32_t fir
             np_pages_unuse(&m->pages, &numbers[first], i - first);
             status = NEAP_NO_PLAN;
         } else {
-            np_pages_use(&m->pages, numbers[i]);
+            np_pages_use_home(&m->pages, numbers[i]);
         }
     }
     if (status == NEAP_OK) {

@@ -729,9 +729,35 @@ static void test_room_for_the_runtime(void **state)
     }
 }
 
+/* What has left for the host is free to the driver, and in use to the program: PyTorch asserts that the two are no more than
+ * all there is. */
+static void test_free_and_used(void **state)
+{
+    (void)state;
+    for (int tells = 0; tells < 2; tells++) {
+        size_t free_bytes = 0;
+        size_t total = 0;
+        open_scene("sim:page=4096,memory=4MiB,streams=2", 10 * PAGE);
+        np_the_hook.settings.tells_limit = tells == 1;
+        for (int i = 0; i < 6; i++) {
+            neap_block *block = block_of(make(5 * PAGE, STREAM));
+            ASSERT_OK(np_block_return(device.manager, block));
+        }
+        ASSERT_LE(device.manager->pages.n_held, 10);
+        driver.free_bytes = 20 * PAGE; /* of 40 */
+        ASSERT_EQ(cudaMemGetInfo(&free_bytes, &total), 0);
+        ASSERT_EQ(np_hook_used(&device), 30 * PAGE);
+        ASSERT_LE(free_bytes + np_hook_used(&device), total);
+        ASSERT_EQ(free_bytes, tells == 1 ? 0 : 10 * PAGE);
+        np_the_hook.settings.tells_limit = false;
+        close_scene();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_free_and_used),
         cmocka_unit_test(test_captured),
         cmocka_unit_test(test_captured_fails),
         cmocka_unit_test(test_captured_no_room),
