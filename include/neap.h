@@ -591,7 +591,7 @@ typedef struct neap_stats {
     uint64_t held;      /* bytes of device memory held now */
     uint64_t peak_live; /* the most there ever was */
     uint64_t peak_held;
-    uint64_t peak_load;         /* of an iteration, as planned from: sizes rounded up to 512 */
+    uint64_t peak_load;         /* the highest of all iterations that have a plan: sizes rounded up to 512 */
     uint64_t footprint;         /* the most that was held since the first plan became active; 0: none has */
     uint64_t planned_footprint; /* of the plan that is active, or was last */
     uint64_t bytes_out;         /* copied to the host so far */
@@ -604,11 +604,12 @@ typedef struct neap_stats {
     uint64_t n_patterns;   /* that have a plan */
     uint64_t departures[NEAP_N_DEPARTURES];
     uint64_t n_departures;
-    uint64_t n_beside;       /* pieces of work that were in no plan, and needed none: a loss that is logged */
-    uint64_t n_visits;       /* pieces of work for which blocks that were away came, on the plan, and went again */
-    double plan_overhead;    /* as simulated for the active plan */
-    double overhead;         /* measured: the median planned iteration against the undisturbed one; NaN: not known */
-    double iteration_ns;     /* the undisturbed one; 0: not known */
+    uint64_t n_branches;  /* times that an iteration turned out to be of another kind, whose plan was followed then */
+    uint64_t n_beside;    /* pieces of work that were in no plan, and needed none: a loss that is logged */
+    uint64_t n_visits;    /* pieces of work for which blocks that were away came, on the plan, and went again */
+    double plan_overhead; /* as simulated for the active plan */
+    double overhead;      /* measured: the median planned iteration against the undisturbed one; NaN: not known */
+    double iteration_ns;  /* the undisturbed one; 0: not known */
     uint64_t metadata_bytes; /* of the plans, for each event of their periods */
     bool plan_was_loaded;    /* from the plan cache */
     bool is_planning;        /* a plan is being made, or others are being tried: what is active may not be the last */

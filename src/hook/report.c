@@ -353,6 +353,7 @@ static void put_stats(np_hook_sink *sink, const neap_stats *stats)
     put_uint(sink, "n_iterations", stats->n_iterations);
     put_uint(sink, "n_patterns", stats->n_patterns);
     put_uint(sink, "n_departures", stats->n_departures);
+    put_uint(sink, "n_branches", stats->n_branches);
     put_uint(sink, "n_beside", stats->n_beside);
     put_uint(sink, "n_visits", stats->n_visits);
     for (int i = 0; i < NEAP_N_DEPARTURES; i++) {

@@ -67,6 +67,21 @@ static void claim_lent(arrangement *a, uint32_t life, uint32_t turn, neap_block 
     block->is_lending = k > 0;
 }
 
+/* Blocks that have an address in the arena stay where they are. */
+static void claim_flat(arrangement *a)
+{
+    for (const neap_block *block = a->m->live; block; block = block->next) {
+        if (block->kind == NP_BLOCK_FLAT) {
+            uint32_t first;
+            uint32_t end;
+            np_block_arena_pages(a->m, block, &first, &end);
+            for (uint32_t k = first; k < end; k++) {
+                (void)claim(a, k, a->m->arena.numbers[k]);
+            }
+        }
+    }
+}
+
 static void claim_standing(arrangement *a)
 {
     for (uint32_t i = 0; i < a->pattern->program.lives.n; i++) {
@@ -190,6 +205,7 @@ static neap_status arrange(arrangement *a)
 {
     neap_status status;
     uint32_t end;
+    claim_flat(a);
     claim_standing(a);
     claim_rest(a);
     clear_changed(a);

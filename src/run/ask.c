@@ -65,7 +65,7 @@ static neap_status copy_times(neap_device *m, const np_timed *timed, np_lesson *
 }
 
 /* Of all iterations that have a plan: a share of the load is one of the highest. */
-static uint64_t highest_load(const neap_device *m)
+uint64_t np_highest_load(const neap_device *m)
 {
     uint64_t load = 0;
     for (size_t i = 0; i < m->patterns.n; i++) {
@@ -112,7 +112,7 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->page_bytes = m->device->page_bytes;
     lesson->limit = m->asked_pages == UINT32_MAX ? 0 : m->asked_pages * m->device->page_bytes;
     lesson->limit_share = m->options.limit_share;
-    lesson->highest_load = highest_load(m);
+    lesson->highest_load = np_highest_load(m);
     lesson->min_block =
         m->is_beneath ? np_lesson_least_swapped(m->options.min_block, m->device->page_bytes) : m->options.min_block;
     lesson->seconds = m->options.plan_seconds * (wish->is_urgent ? URGENT_SHARE : 1);

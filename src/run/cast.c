@@ -185,6 +185,35 @@ static bool do_own_stand(const neap_device *m, const np_pattern *pattern)
     return true;
 }
 
+/* In the middle of an iteration: is a block of the life alive that was there at its start? */
+static bool is_alive_at(const np_pattern *pattern, const np_program_life *life, uint32_t cursor)
+{
+    return life->persistent || life->end > pattern->program.events.n + cursor;
+}
+
+bool np_cast_branch(neap_device *m, const np_pattern *from, np_pattern *to, const uint32_t *life_of, uint32_t cursor)
+{
+    begin_cast(m, to);
+    for (uint32_t i = 0; i < to->program.lives.n; i++) {
+        neap_block *block = life_of[i] != NP_NO_LIFE ? from->actors[life_of[i]].now[0] : NULL;
+        if (block && (block->is_standing || must_stay(to, i, block))) {
+            return false;
+        }
+        if (block) {
+            stand(to, i, 0, block);
+        }
+    }
+    for (size_t i = to->program.lives.n; i-- > 0;) {
+        const np_program_life *life = &to->program.lives.items[i];
+        if (life->persistent && !cast_persistent(m, to, (uint32_t)i)) {
+            cast_by_size(m, to, (uint32_t)i);
+        } else if (!life->persistent && life_of[i] == NP_NO_LIFE && is_alive_at(to, life, cursor)) {
+            cast_by_size(m, to, (uint32_t)i);
+        }
+    }
+    return do_own_stand(m, to);
+}
+
 bool np_cast(neap_device *m, np_pattern *pattern, np_casting how)
 {
     bool is_exact = true;

@@ -50,8 +50,23 @@ static neap_status take_slots(neap_device *m, np_pattern *pattern)
     return status;
 }
 
-/* What is absent at the plan's start. */
-static neap_status send_absent(neap_device *m, np_pattern *pattern)
+/* Has a swap's copy out been given before the event, and its copy in not? */
+static bool is_absent_at(const np_program *program, uint32_t swap, uint32_t cursor)
+{
+    bool is_absent = program->swaps.items[swap].starts_absent;
+    for (uint32_t i = 0; i < cursor; i++) {
+        const np_program_event *event = &program->events.items[i];
+        for (uint32_t k = event->first_op; k < event->first_op + event->n_before + event->n_after; k++) {
+            const np_op *op = &program->ops.items[k];
+            bool is_own = op->index == swap;
+            is_absent = is_own && op->kind == NP_OP_OUT ? true : is_own && op->kind == NP_OP_IN ? false : is_absent;
+        }
+    }
+    return is_absent;
+}
+
+/* What the plan has absent before the event that is to come. */
+static neap_status send_absent(neap_device *m, np_pattern *pattern, uint32_t cursor)
 {
     uint64_t page = m->device->page_bytes;
     neap_status status = NEAP_OK;
@@ -59,7 +74,7 @@ static neap_status send_absent(neap_device *m, np_pattern *pattern)
         const np_program_swap *swap = &pattern->program.swaps.items[i];
         neap_block *block = pattern->actors[swap->life].now[0];
         pattern->is_out[i] = false;
-        if (swap->starts_absent && block && np_block_has_place(pattern, swap->life, block)) {
+        if (block && is_absent_at(&pattern->program, i, cursor) && np_block_has_place(pattern, swap->life, block)) {
             status = np_block_depart_pages(m, block, np_view_page_of(&block->view, swap->begin, page),
                                            np_view_page_of(&block->view, swap->end + page - 1, page));
             pattern->is_out[i] = status == NEAP_OK;
@@ -341,7 +356,7 @@ static void note_standing(neap_device *m, np_pattern *pattern)
     }
 }
 
-static neap_status prepare(neap_device *m, np_pattern *pattern)
+static neap_status prepare(neap_device *m, np_pattern *pattern, uint32_t cursor)
 {
     neap_status status = np_drain(m);
     if (status == NEAP_OK) {
@@ -361,7 +376,7 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
         status = make_homes(m, pattern);
     }
     if (status == NEAP_OK) {
-        status = send_absent(m, pattern);
+        status = send_absent(m, pattern, cursor);
     }
     if (status == NEAP_OK) {
         status = np_arena_arrange(m, pattern);
@@ -390,7 +405,7 @@ static neap_status prepare(neap_device *m, np_pattern *pattern)
 }
 
 /* From here on nothing can fail. */
-static void take_over(neap_device *m, np_pattern *pattern)
+static void take_over(neap_device *m, np_pattern *pattern, uint32_t cursor)
 {
     neap_block *next;
     for (neap_block *block = m->live; block; block = next) {
@@ -440,19 +455,15 @@ static void take_over(neap_device *m, np_pattern *pattern)
         m->first_swap_ns = np_clock_ns();
     }
     m->pattern = pattern;
-    m->cursor = 0;
+    m->cursor = cursor;
     m->state = NEAP_STATE_RUN;
 }
 
-bool np_enter(neap_device *m, np_pattern *pattern, np_casting how)
+bool np_enter_cast(neap_device *m, np_pattern *pattern, uint32_t cursor)
 {
     neap_status status;
-    if (!np_arena_could_fit(m, pattern) || !np_cast(m, pattern, how)) {
-        pattern->n_refused++;
-        return false;
-    }
     m->is_entering = true;
-    status = prepare(m, pattern);
+    status = prepare(m, pattern, cursor);
     m->is_entering = false;
     if (status != NEAP_OK) {
         np_unmap_absent(m, pattern);
@@ -462,8 +473,15 @@ bool np_enter(neap_device *m, np_pattern *pattern, np_casting how)
         np_log(m, NEAP_LOG_WARN, "the plan could not be entered: %s", neap_status_message(status));
         return false;
     }
-    take_over(m, pattern);
-    np_log(m, NEAP_LOG_DEBUG, "on the plan of %zu events, %s", pattern->program.events.n,
-           how == NP_CAST_EXACTLY ? "known by its blocks" : "known by the end of an iteration");
+    take_over(m, pattern, cursor);
     return true;
+}
+
+bool np_enter(neap_device *m, np_pattern *pattern, np_casting how)
+{
+    if (!np_arena_could_fit(m, pattern) || !np_cast(m, pattern, how)) {
+        pattern->n_refused++;
+        return false;
+    }
+    return np_enter_cast(m, pattern, 0);
 }

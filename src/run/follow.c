@@ -163,6 +163,18 @@ static void malloc_beside(neap_device *m, uint64_t bytes, bool *served, neap_blo
     *block = made;
 }
 
+/* An event that is not the planned one: true where another plan has it next, and is followed now. */
+static bool branch_or_leave(neap_device *m, np_actual actual, neap_departure why, const char *what)
+{
+    if (np_branch(m, &actual)) {
+        return true;
+    }
+    if (m->state == NEAP_STATE_RUN) {
+        np_leave(m, why, what);
+    }
+    return false;
+}
+
 neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_block **block)
 {
     const np_program_event *event = next_event(m, NEAP_EVENT_MALLOC, bytes);
@@ -173,7 +185,10 @@ neap_status np_follow_malloc(neap_device *m, uint64_t bytes, bool *served, neap_
         return NEAP_OK;
     }
     if (event->kind != NEAP_EVENT_MALLOC || event->key != bytes) {
-        np_leave(m, event->kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_SIZE : NEAP_DEPARTURE_MALLOC, NULL);
+        neap_departure why = event->kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_SIZE : NEAP_DEPARTURE_MALLOC;
+        if (branch_or_leave(m, (np_actual){NEAP_EVENT_MALLOC, bytes, NULL}, why, NULL)) {
+            return np_follow_malloc(m, bytes, served, block);
+        }
         return NEAP_OK;
     }
     if (event->subject == NP_NO_LIFE) {
@@ -206,6 +221,7 @@ static void free_planned(neap_device *m, neap_block *block)
     if (block->home) {
         np_block_forget_home(m, block); /* its view is mapped anew when its own plan is entered */
     }
+    block->life = block->own_life;
     block->is_live = false;
     block->pattern->n_live--;
 }
@@ -216,6 +232,12 @@ static bool is_extra(const neap_block *block)
     return block->life == NP_NO_LIFE;
 }
 
+static neap_status free_otherwise(neap_device *m, neap_block *block, bool *served)
+{
+    bool is_branch = branch_or_leave(m, (np_actual){NEAP_EVENT_FREE, block->bytes, block}, NEAP_DEPARTURE_FREE, NULL);
+    return is_branch ? np_follow_free(m, block, served) : NEAP_OK;
+}
+
 neap_status np_follow_free(neap_device *m, neap_block *block, bool *served)
 {
     const np_program_event *event = next_event(m, NEAP_EVENT_FREE, block->bytes);
@@ -224,8 +246,7 @@ neap_status np_follow_free(neap_device *m, neap_block *block, bool *served)
         return NEAP_OK;
     }
     if (event->kind != NEAP_EVENT_FREE) {
-        np_leave(m, NEAP_DEPARTURE_FREE, NULL);
-        return NEAP_OK;
+        return free_otherwise(m, block, served);
     }
     if (event->subject == NP_NO_LIFE) {
         if (block->life != NP_NO_LIFE || block->bytes != event->key) {
@@ -238,8 +259,7 @@ neap_status np_follow_free(neap_device *m, neap_block *block, bool *served)
         bool is_missing = !actor->now[actor->next_free]; /* none stood for it when the plan was entered */
         if (is_missing ? !is_extra(block)
                        : actor->now[actor->next_free] != block || (m->rest.is_on && !block->pattern)) {
-            np_leave(m, NEAP_DEPARTURE_FREE, NULL);
-            return NEAP_OK;
+            return free_otherwise(m, block, served);
         }
         actor->now[actor->next_free] = NULL;
         actor->next_free = turn_after(actor->next_free, m->pattern->program.lives.items[event->subject].n_places);
@@ -347,7 +367,13 @@ neap_status np_follow_ready(neap_device *m, uint64_t key, np_given *given, bool 
         return NEAP_OK;
     }
     if (!exec_matches(m, event, key, given, &why)) {
-        np_leave(m, why, given->work->name);
+        np_actual actual = {NEAP_EVENT_EXEC, key, NULL};
+        bool is_other = event->kind != NEAP_EVENT_EXEC || event->key != key;
+        if (!is_other) {
+            np_leave(m, why, given->work->name);
+        } else if (branch_or_leave(m, actual, why, given->work->name)) {
+            return np_follow_ready(m, key, given, served);
+        }
         return NEAP_OK;
     }
     status = event->n_before > 0 ? np_ops_do(m, event->first_op, event->n_before) : NEAP_OK;

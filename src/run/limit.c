@@ -50,6 +50,7 @@ void np_limit_put_in_force(neap_device *m)
         return;
     }
     m->is_share_in_force = true;
+    m->is_limited_anew = true;
     take_share(m);
     np_log(m, NEAP_LOG_INFO, "the limit of %s %% is in force: %llu bytes, of a load of %llu so far",
            np_real_fixed(100 * m->options.limit_share, 1).text,

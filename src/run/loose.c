@@ -214,6 +214,7 @@ static void free_planned(neap_device *m, neap_block *block)
         }
     }
     block->is_absent = false;
+    block->life = block->own_life;
     block->clean.on_host = false;
     block->pattern->n_live--;
 }

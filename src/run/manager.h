@@ -185,6 +185,8 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish);
 /* Is there room for one more, or a pattern whose kind has not come for long? */
 bool np_has_room_for_pattern(const neap_device *m);
 
+uint64_t np_highest_load(const neap_device *m); /* bytes, of all iterations that have a plan */
+
 /* Takes what the planner has made, if it has. */
 void np_take_lesson(neap_device *m);
 
@@ -425,17 +427,34 @@ typedef enum np_casting { NP_CAST_EXACTLY, NP_CAST_BY_SIZE } np_casting;
 /* Finds a block for every life that is alive at the start. False: one is missing (exactly), or one is in the way. */
 bool np_cast(neap_device *m, np_pattern *pattern, np_casting how);
 
+/* The same before event `cursor` of a pattern, with the blocks that another has given out in the iteration so far. */
+bool np_cast_branch(neap_device *m, const np_pattern *from, np_pattern *to, const uint32_t *life_of, uint32_t cursor);
+
+/* ---- branch.c ---- */
+
+/* What the program does. */
+typedef struct np_actual {
+    neap_event_kind kind;
+    uint64_t key;            /* bytes, or the key of an exec's name */
+    const neap_block *freed; /* NULL, or what is to be freed */
+} np_actual;
+
+/* On the plan, at an event that is not the planned one. True: another plan is followed, which has it next. False: none has,
+ * and the plan may have been left. */
+bool np_branch(neap_device *m, const np_actual *actual);
+
 /* ---- enter.c ---- */
 
 /* Has the plan a place for the block, which stands for the life, where the block can be seen? */
 bool np_block_has_place(const np_pattern *pattern, uint32_t life, const neap_block *block);
 /* It has not, but could the block's pages be behind the place? */
 bool np_block_can_lend(const np_pattern *pattern, uint32_t life, const neap_block *block);
-bool np_enter(neap_device *m, np_pattern *pattern, np_casting how); /* at its start; false: it could not be */
+bool np_enter(neap_device *m, np_pattern *pattern, np_casting how);       /* at its start; false: it could not be */
+bool np_enter_cast(neap_device *m, np_pattern *pattern, uint32_t cursor); /* before that event; its blocks are known */
 
 /* ---- arena.c ---- */
 /* Makes the arena large enough for the pattern, whose blocks at the start are known, with their data where it is wanted as
- * far as that can be. No work is under way, and no block is live that has an address in the arena. */
+ * far as that can be. No work is under way. */
 neap_status np_arena_arrange(neap_device *m, const np_pattern *pattern);
 void np_arena_shrink_for(neap_device *m, const np_pattern *pattern);      /* no larger than that; off the plan */
 bool np_arena_could_fit(const neap_device *m, const np_pattern *pattern); /* within the limit that holds with it */

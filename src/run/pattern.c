@@ -12,7 +12,7 @@ enum { LAPS_MEASURED = 8, RESTS_MEASURED = 4, MANY_LAPS = 60 };
 
 uint64_t np_pattern_hash(uint64_t hash, neap_event_kind kind, uint64_t key)
 {
-    return np_hash_combine(hash, np_hash_combine((uint64_t)kind, key));
+    return np_hash_combine(hash, np_hash_combine((uint64_t)kind, kind == NEAP_EVENT_FREE ? 0 : key));
 }
 
 static bool is_planned(const np_program_life *life)
@@ -132,8 +132,7 @@ static void make_actors(np_pattern *pattern, uint64_t page_bytes)
 uint64_t np_pattern_key(const np_pattern *pattern, uint32_t event)
 {
     const np_program_event *e = &pattern->program.events.items[event];
-    bool is_free = e->kind == NEAP_EVENT_FREE && e->subject != NP_NO_LIFE;
-    return is_free ? pattern->program.lives.items[e->subject].bytes : e->key;
+    return e->kind == NEAP_EVENT_FREE ? 0 : e->key;
 }
 
 uint32_t np_pattern_arena_page(const np_pattern *pattern, uint32_t life, uint32_t turn, uint32_t k, uint64_t page_bytes)

@@ -99,10 +99,11 @@ neap_status np_pattern_create(np_program *program, const np_pattern_facts *facts
                               const neap_memory *memory, np_pattern **pattern);
 void np_pattern_free(np_pattern *pattern); /* its views and slots have been given back; NULL is allowed */
 
-/* What stands for a sequence of events: kinds, sizes, names. Begin with 0. */
+/* What stands for a sequence of events: kinds, sizes of what is malloc'd, names. Begin with 0. What is freed may be from an
+ * iteration of another kind: its size is none of this one's. */
 uint64_t np_pattern_hash(uint64_t hash, neap_event_kind kind, uint64_t key);
 
-/* An event's key as it is hashed: bytes of a malloc or free, name of an exec. */
+/* An event's key as it is hashed: bytes of a malloc, name of an exec; 0: a free. */
 uint64_t np_pattern_key(const np_pattern *pattern, uint32_t event);
 
 /* Where page k of a life's block has its place, of those that its blocks take in turns: a page of the arena. The blocks are

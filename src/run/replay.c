@@ -125,7 +125,7 @@ void np_replay_lap(neap_device *m)
     if (status != NEAP_OK) {
         np_recorder_begin(&m->recorder, m->live);
     }
-    m->recorder.is_whole = status == NEAP_OK && m->recorder.trace;
+    m->recorder.is_whole = (status == NEAP_OK || m->cursor == 0) && m->recorder.trace;
     np_memory_free(m->memory, r.ids, n_lives, sizeof *r.ids);
     np_array_free(m->memory, &r.use_ids);
     np_array_free(m->memory, &r.use_kinds);
@@ -140,37 +140,52 @@ typedef struct repetition {
     const neap_trace *one;
     neap_trace *all;
     uint64_t *ids;       /* by block of `one`: its number in the repetition at hand */
+    bool *is_paired;     /* by block of `one` that outlives it: it is a successor */
     uint32_t *successor; /* by block of `one` that was live before and is freed: the block, malloc'd and not freed, that
                           * takes its part in the next repetition */
     uint64_t next_id;
 } repetition;
 
-/* Pairs what the iteration frees of earlier ones with what it leaves to later ones; false: they do not match, so that
- * the iteration could not be repeated. */
-static bool pair_crossing(repetition *r)
+/* A block from before that the iteration frees, and for which no other stands yet. */
+static bool is_unpaired(const repetition *r, uint32_t k)
+{
+    const neap_trace_block *block = &r->one->blocks.items[k];
+    return block->malloc_event == NEAP_NEVER && block->free_event != NEAP_NEVER && r->successor[k] == NEAP_NEVER;
+}
+
+/* Those of one size first; then, in their order, those of others: what an iteration of another kind has left. */
+static void pair_blocks(repetition *r, bool is_size_equal)
 {
     const neap_trace_block *blocks = r->one->blocks.items;
     size_t n = r->one->blocks.n;
     for (uint32_t i = 0; i < n; i++) {
-        r->successor[i] = NEAP_NEVER;
-    }
-    for (uint32_t i = 0; i < n; i++) {
         uint32_t k = 0;
-        if (blocks[i].malloc_event == NEAP_NEVER || blocks[i].free_event != NEAP_NEVER) {
+        if (blocks[i].malloc_event == NEAP_NEVER || blocks[i].free_event != NEAP_NEVER || r->is_paired[i]) {
             continue; /* it does not outlive the iteration that malloc'd it */
         }
-        while (k < n && !(blocks[k].malloc_event == NEAP_NEVER && blocks[k].free_event != NEAP_NEVER &&
-                          blocks[k].bytes == blocks[i].bytes && r->successor[k] == NEAP_NEVER)) {
+        while (k < n && !(is_unpaired(r, k) && (!is_size_equal || blocks[k].bytes == blocks[i].bytes))) {
             k++;
         }
-        if (k == n) {
-            return false;
+        if (k < n) {
+            r->successor[k] = i;
+            r->is_paired[i] = true;
         }
-        r->successor[k] = i;
     }
-    for (uint32_t k = 0; k < n; k++) {
-        if (blocks[k].malloc_event == NEAP_NEVER && blocks[k].free_event != NEAP_NEVER &&
-            r->successor[k] == NEAP_NEVER) {
+}
+
+/* Pairs what the iteration frees of earlier ones with what it leaves to later ones; false: they are not as many, so that
+ * the iteration could not be repeated. */
+static bool pair_crossing(repetition *r)
+{
+    const neap_trace_block *blocks = r->one->blocks.items;
+    for (uint32_t i = 0; i < r->one->blocks.n; i++) {
+        r->successor[i] = NEAP_NEVER;
+    }
+    pair_blocks(r, true);
+    pair_blocks(r, false);
+    for (uint32_t i = 0; i < r->one->blocks.n; i++) {
+        bool is_left = blocks[i].malloc_event != NEAP_NEVER && blocks[i].free_event == NEAP_NEVER;
+        if (is_unpaired(r, i) || (is_left && !r->is_paired[i])) {
             return false;
         }
     }
@@ -224,8 +239,10 @@ static neap_status repeat(repetition *r, uint64_t next_id)
     for (size_t i = 0; i < r->one->blocks.n && status == NEAP_OK; i++) {
         const neap_trace_block *block = &r->one->blocks.items[i];
         r->ids[i] = block->id;
-        if (block->malloc_event == NEAP_NEVER) {
-            status = np_trace_add_live(r->all, block->id, block->bytes);
+        if (block->malloc_event == NEAP_NEVER) { /* as large as it is in an iteration after one of this kind */
+            uint32_t successor = r->successor[i];
+            status = np_trace_add_live(r->all, block->id,
+                                       successor == NEAP_NEVER ? block->bytes : r->one->blocks.items[successor].bytes);
         }
     }
     for (int i = 0; i < REPEATS && status == NEAP_OK; i++) {
@@ -244,9 +261,11 @@ static neap_trace *repeat_trace(const neap_trace *one, uint64_t next_id, const n
     }
     r.ids = np_memory_alloc_zero(memory, one->blocks.n, sizeof *r.ids);
     r.successor = np_memory_alloc_zero(memory, one->blocks.n, sizeof *r.successor);
-    status = r.ids && r.successor && pair_crossing(&r) ? repeat(&r, next_id) : NEAP_NO_PLAN;
+    r.is_paired = np_memory_alloc_zero(memory, one->blocks.n, sizeof *r.is_paired);
+    status = r.ids && r.successor && r.is_paired && pair_crossing(&r) ? repeat(&r, next_id) : NEAP_NO_PLAN;
     np_memory_free(memory, r.ids, one->blocks.n, sizeof *r.ids);
     np_memory_free(memory, r.successor, one->blocks.n, sizeof *r.successor);
+    np_memory_free(memory, r.is_paired, one->blocks.n, sizeof *r.is_paired);
     if (status != NEAP_OK) {
         neap_trace_free(r.all);
         return NULL;

@@ -8,7 +8,8 @@
 
 static bool begins_with(const np_pattern *pattern, neap_event_kind kind, uint64_t key)
 {
-    return pattern->program.events.items[0].kind == kind && np_pattern_key(pattern, 0) == key;
+    return pattern->program.events.items[0].kind == kind &&
+           (kind == NEAP_EVENT_FREE || np_pattern_key(pattern, 0) == key);
 }
 
 bool np_any_begins_with(const neap_device *m, neap_event_kind kind, uint64_t key)

@@ -37,7 +37,7 @@ void neap_get_stats(neap_device *device, neap_stats *stats)
     stats->overhead = NAN;
     if (device->pattern) {
         np_follow_note_laps(device);
-        stats->peak_load = device->pattern->program.peak_load;
+        stats->peak_load = np_highest_load(device);
         stats->planned_footprint = device->pattern->program.footprint;
         stats->plan_overhead = np_pattern_plan_overhead(device->pattern);
         stats->iteration_ns = np_pattern_base_ns(device->pattern);

@@ -314,8 +314,7 @@ static const char *walk_followed(const neap_device *m)
         const np_program_life *life = &pattern->program.lives.items[i];
         for (uint32_t j = 0; j < life->n_places; j++) {
             const neap_block *block = pattern->actors[i].now[j];
-            if (block && (!block->is_live || block->life != i || block->bytes != life->bytes ||
-                          (block->pattern && block->pattern != pattern && block->kind != NP_BLOCK_SWAPPED))) {
+            if (block && (!block->is_live || block->life != i || block->bytes != life->bytes)) {
                 return "a block stands for a life that is not its own";
             }
         }

@@ -1,0 +1,136 @@
+/* branch.c: iterations that begin alike, and turn out to be of another kind.
+ *
+ * Which kind of iteration comes next is guessed (history.c), and lengths that a program draws at random cannot be. Where an
+ * event is not the planned one, and another plan has the same events up to there and this one next, the other plan is
+ * followed from there on: the blocks of the iteration so far stand in it, if both plans have them at the same place. That
+ * is no departure; it waits for the work under way, as entering a plan does. */
+#include "run/manager.h"
+
+/* Two plans that have the same events before the cursor. */
+typedef struct branch {
+    neap_device *m;
+    np_pattern *from;
+    np_pattern *to;
+    uint32_t *life_of; /* by life of `to`: the life of `from` that was malloc'd at the same event, or NP_NO_LIFE */
+} branch;
+
+static const np_program_event *event_at(const np_pattern *pattern, uint32_t i)
+{
+    return &pattern->program.events.items[i];
+}
+
+static bool takes_turns(const np_pattern *pattern, uint32_t life)
+{
+    return life != NP_NO_LIFE && pattern->program.lives.items[life].n_places > 1;
+}
+
+/* Are the events the same, and the lives that they are about? Notes those that begin. */
+static bool is_like(branch *b, uint32_t i)
+{
+    const np_program_event *own = event_at(b->from, i);
+    const np_program_event *other = event_at(b->to, i);
+    if (own->kind != other->kind || np_pattern_key(b->from, i) != np_pattern_key(b->to, i)) {
+        return false;
+    }
+    if (own->kind == NEAP_EVENT_EXEC) {
+        return true;
+    }
+    if (own->subject == NP_NO_LIFE || other->subject == NP_NO_LIFE || takes_turns(b->from, own->subject) ||
+        takes_turns(b->to, other->subject)) {
+        return false;
+    }
+    if (own->kind == NEAP_EVENT_MALLOC) {
+        b->life_of[other->subject] = own->subject;
+        return true;
+    }
+    return b->life_of[other->subject] == own->subject ||
+           (b->life_of[other->subject] == NP_NO_LIFE && b->from->program.lives.items[own->subject].begin >= i);
+}
+
+/* A block with an address in the arena can stand nowhere else. */
+static bool has_same_place(const branch *b, uint32_t life)
+{
+    const np_pattern *from = b->from;
+    const neap_block *block = from->actors[b->life_of[life]].now[0];
+    const np_program_life *own = &from->program.lives.items[b->life_of[life]];
+    const np_program_life *other = &b->to->program.lives.items[life];
+    if (!block) {
+        return true; /* it is freed again */
+    }
+    if (block->kind == NP_BLOCK_FLAT) {
+        return b->to->actors[life].planned && b->to->actors[life].planned[0].kind == NP_BLOCK_FLAT &&
+               from->program.placed.items[own->first_placed].offset ==
+                   b->to->program.placed.items[other->first_placed].offset;
+    }
+    return np_block_has_place(b->to, life, block);
+}
+
+/* Is it the block of this life that the program frees? */
+static bool is_freed(const branch *b, uint32_t life, const neap_block *block)
+{
+    uint32_t own = life == NP_NO_LIFE ? NP_NO_LIFE : b->life_of[life];
+    return own != NP_NO_LIFE && b->from->actors[own].now[0] == block;
+}
+
+/* Does the plan have the same events so far, and this one next? */
+static bool is_possible(branch *b, const np_actual *actual)
+{
+    uint32_t cursor = b->m->cursor;
+    const np_program_event *next = cursor < b->to->program.events.n ? event_at(b->to, cursor) : NULL;
+    if (!next || next->kind != actual->kind ||
+        (actual->kind != NEAP_EVENT_FREE && np_pattern_key(b->to, cursor) != actual->key) ||
+        !np_arena_could_fit(b->m, b->to)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < b->to->program.lives.n; i++) {
+        b->life_of[i] = NP_NO_LIFE;
+    }
+    for (uint32_t i = 0; i < cursor; i++) {
+        if (!is_like(b, i)) {
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < b->to->program.lives.n; i++) {
+        if (b->life_of[i] != NP_NO_LIFE && !has_same_place(b, i)) {
+            return false;
+        }
+    }
+    return actual->kind != NEAP_EVENT_FREE || is_freed(b, next->subject, actual->freed);
+}
+
+static bool try_branch(neap_device *m, np_pattern *to, const np_actual *actual)
+{
+    branch b = {.m = m, .from = m->pattern, .to = to};
+    size_t n_lives = to->program.lives.n;
+    uint32_t cursor = m->cursor;
+    bool is_done = false;
+    b.life_of = np_memory_alloc(m->memory, n_lives, sizeof *b.life_of);
+    if (b.life_of && is_possible(&b, actual)) {
+        np_settle(m);
+        is_done = np_cast_branch(m, b.from, to, b.life_of, cursor) && np_enter_cast(m, to, cursor);
+        if (!is_done) {
+            np_leave_note(m,
+                          actual->kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_MALLOC
+                          : actual->kind == NEAP_EVENT_FREE ? NEAP_DEPARTURE_FREE
+                                                            : NEAP_DEPARTURE_EXEC,
+                          "to another plan");
+        }
+    }
+    np_memory_free(m->memory, b.life_of, n_lives, sizeof *b.life_of);
+    return is_done;
+}
+
+bool np_branch(neap_device *m, const np_actual *actual)
+{
+    if (!m->is_beneath || m->rest.is_on || m->cursor == 0) {
+        return false;
+    }
+    for (size_t i = m->patterns.n; i-- > 0 && m->state == NEAP_STATE_RUN;) {
+        np_pattern *to = m->patterns.items[i];
+        if (to != m->pattern && to->hash != m->pattern->hash && try_branch(m, to, actual)) {
+            m->stats.n_branches++;
+            return true;
+        }
+    }
+    return false;
+}
