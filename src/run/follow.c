@@ -221,6 +221,9 @@ static void free_planned(neap_device *m, neap_block *block)
     if (block->home) {
         np_block_forget_home(m, block); /* its view is mapped anew when its own plan is entered */
     }
+    if (block->pattern != m->pattern) { /* its address is that of a block of this plan from now on (branch.c) */
+        m->n_settled++;
+    }
     block->life = block->own_life;
     block->is_live = false;
     block->pattern->n_live--;

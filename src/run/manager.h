@@ -143,7 +143,7 @@ struct neap_device {
 
     neap_stats stats; /* counters; what can be computed is filled in on request */
 
-    uint64_t n_settled; /* times that a plan was no longer followed, or entered anew */
+    uint64_t n_settled; /* times that a plan was left or entered, or that another block came to an address */
 };
 
 /* A manager on a device of the caller's making, which it takes over, also on failure. */

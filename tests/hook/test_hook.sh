@@ -32,7 +32,7 @@ forked() { # forked ITERATION OPTION...
         active=$(sed -n 's/.*: plan .*active after \([0-9]*\) iteration.*/\1/p' got.err)
         [ -n "$active" ] && [ "$active" -lt "$1" ] && break
     done
-    if [ -n "$active" ] && [ "$active" -lt "$1" ] && ! grep -q ': left plan 1 time: work that was not planned' got.err; then
+    if [ -n "$active" ] && [ "$active" -lt "$1" ] && ! grep -qE ': left plan 1 time: (work|a free) that was not planned' got.err; then
         echo "the plan was left: trainer --scale=4 --pause=20 ${options[*]}"
         cat got.err
         touch wrong
