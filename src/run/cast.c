@@ -205,9 +205,9 @@ bool np_cast_branch(neap_device *m, const np_pattern *from, np_pattern *to, cons
     }
     for (size_t i = to->program.lives.n; i-- > 0;) {
         const np_program_life *life = &to->program.lives.items[i];
-        if (life->persistent && !cast_persistent(m, to, (uint32_t)i)) {
-            cast_by_size(m, to, (uint32_t)i);
-        } else if (!life->persistent && life_of[i] == NP_NO_LIFE && is_alive_at(to, life, cursor)) {
+        bool is_missing = life->persistent ? !cast_persistent(m, to, (uint32_t)i)
+                                           : life_of[i] == NP_NO_LIFE && is_alive_at(to, life, cursor);
+        if (is_missing) {
             cast_by_size(m, to, (uint32_t)i);
         }
     }
