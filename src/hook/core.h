@@ -258,7 +258,7 @@ typedef struct np_hook_sight {
     np_hook_memory *memory;       /* NULL, or what is remembered of it */
     bool is_blind;                /* it may use what was not found */
     bool is_fixing;               /* what it uses must stay */
-    bool is_stray;                /* it is a copy by a thread that does nothing else */
+    bool is_stray;                /* it is a copy that is no event (run/stray.h) */
 } np_hook_sight;
 
 /* Into device->uses: the blocks that a call which gives work names, each once. */

@@ -115,7 +115,7 @@ static void make_ready(np_hook_sight *s, const char *name, uint64_t key, void *s
     m->is_blind = s->is_blind;
     if (status == NEAP_OK && s->is_stray) {
         status = np_stray_ready(m, &device->work, device->uses.items, device->uses.n, &device->given);
-        device->facts.n_strays++;
+        device->facts.n_strays += device->uses.n > 0;
     } else if (status == NEAP_OK) {
         status = np_exec_ready(m, &device->work, key, device->uses.items, device->uses.n, &device->given);
     }
@@ -156,6 +156,13 @@ static void note_captured(np_hook_sight *s, const np_hook_call *call, const np_c
     }
 }
 
+/* A copy between the host and blocks that are too small for plans: a number that is printed, a learning rate. It is no part
+ * of an iteration, since programs make it in some of them alone. */
+static bool is_copy_of_nothing(const np_hook_sight *s, const np_hook_call *call)
+{
+    return call->kind == NP_CALL_COPY && s->device->uses.n == 0;
+}
+
 static void see_work(np_hook_device *device, const np_hook_call *call, bool per_thread, const np_cupti_data *data)
 {
     np_hook_sight s = {.device = device};
@@ -173,7 +180,7 @@ static void see_work(np_hook_device *device, const np_hook_call *call, bool per_
         note_captured(&s, call, data);
         return;
     }
-    s.is_stray = np_hook_is_copier && !s.is_blind && !s.is_fixing;
+    s.is_stray = (np_hook_is_copier || is_copy_of_nothing(&s, call)) && !s.is_blind && !s.is_fixing;
     make_ready(&s, name, key, stream == NP_HOOK_OWN ? NP_HOOK_LEGACY : stream); /* which waits for all of those */
     say_unverified(device);
     if (np_hook_is_early(device, call, data, device->work.stream) ||

@@ -4,7 +4,8 @@
 #include "run/manager.h"
 #include "run/unseen.h"
 
-enum { CHECK_EVERY = 32 }; /* events between two looks at the detector */
+enum { CHECK_EVERY = 32 };    /* events between two looks at the detector */
+enum { MANY_ITERATIONS = 4 }; /* as many events are more than an iteration of another kind */
 
 #define URGENT_SHARE 0.25                    /* of the time for planning */
 #define FIRST_PAUSE_NS ((uint64_t)250000000) /* before planning is tried again, doubled each time it fails */
@@ -397,9 +398,21 @@ static bool has_fresh_plan(const neap_device *m)
            m->recorder.n_events < last->taken_at + 4 * last->program.events.n;
 }
 
+/* An iteration of a kind that has no plan is under way: at the next start it is known whole (replay.c). Equal layers in it
+ * repeat, too, and are no iteration. One that goes on for much longer than any known one is a loop of its own. */
+static bool is_within_iteration(const neap_device *m)
+{
+    uint64_t longest = 0;
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        uint64_t n = m->patterns.items[i]->program.events.n;
+        longest = n > longest ? n : longest;
+    }
+    return m->state == NEAP_STATE_LEAVE && m->recorder.is_whole && m->recorder.n_events < MANY_ITERATIONS * longest;
+}
+
 void np_look_for_pattern(neap_device *m)
 {
-    bool seen;
+    bool seen = false;
     bool is_ready;
     bool is_busy = atomic_load(&m->learner.is_busy);
     if (m->options.mode == NEAP_MODE_PLAIN || m->state == NEAP_STATE_RUN) {
@@ -418,7 +431,7 @@ void np_look_for_pattern(neap_device *m)
         np_beneath_replan(m);
         is_busy = atomic_load(&m->learner.is_busy);
     }
-    is_ready = np_recorder_is_ready(&m->recorder, &seen);
+    is_ready = !is_within_iteration(m) && np_recorder_is_ready(&m->recorder, &seen);
     if (is_ready) {
         np_limit_put_in_force(m);
     }

@@ -238,6 +238,19 @@ static neap_status bring_home(neap_device *m, const np_pattern *pattern, uint32_
     return status;
 }
 
+/* Pages that blocks without a place in the plan need beside its arena. */
+static uint32_t n_missing_beside(const np_pattern *pattern)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
+        for (uint32_t j = 0; j < pattern->program.lives.items[i].n_places; j++) {
+            const neap_block *block = pattern->actors[i].now[j];
+            n += block && !np_block_has_place(pattern, i, block) ? block->view.n_missing : 0;
+        }
+    }
+    return n;
+}
+
 static neap_status bring_all(neap_device *m, np_pattern *pattern)
 {
     neap_status status = NEAP_OK;
@@ -385,7 +398,7 @@ static neap_status prepare(neap_device *m, np_pattern *pattern, uint32_t cursor)
         set_homes(m, pattern);
         status = send_astray(m, pattern);
     }
-    if (status == NEAP_OK && m->pages.n_held > m->limit_pages) {
+    if (status == NEAP_OK && (uint64_t)m->pages.n_held + n_missing_beside(pattern) > m->limit_pages) {
         np_arena_shrink_for(m, pattern);
     }
     if (status == NEAP_OK) {
