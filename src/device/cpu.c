@@ -238,7 +238,8 @@ neap_status np_cpu_open(const np_device_settings *settings, const neap_memory *m
                              .kind = "cpu",
                              .page_bytes = settings->page_bytes,
                              .n_pages = settings->n_pages,
-                             .n_streams = settings->n_streams};
+                             .n_streams = settings->n_streams,
+                             .room_bytes = UINT64_MAX};
     made->link = settings->link;
     status = np_memfd_open(&made->memfd, settings->page_bytes);
     if (status != NEAP_OK) {

@@ -214,8 +214,12 @@ neap_status np_cuda_open(const np_device_settings *settings, const neap_memory *
     if (!made) {
         return np_fail_memory(error);
     }
-    made->base = (np_device){
-        .api = &cuda_interface, .memory = memory, .kind = "cuda", .page_bytes = 1, .n_streams = settings->n_streams};
+    made->base = (np_device){.api = &cuda_interface,
+                             .memory = memory,
+                             .kind = "cuda",
+                             .page_bytes = 1,
+                             .n_streams = settings->n_streams,
+                             .room_bytes = UINT64_MAX};
     made->link = settings->link;
     made->is_link_given = settings->link.out_gbs > 0;
     made->adopts = settings->adopts;

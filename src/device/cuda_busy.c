@@ -88,7 +88,7 @@ neap_status np_cuda_time_busy(np_device *device, uint32_t n_rounds)
     status = NEAP_DEVICE_FULL;
     for (uint64_t bytes = MOST_BYTES; bytes >= LEAST_BYTES && status == NEAP_DEVICE_FULL; bytes /= 2) {
         np_cuda_busy_close(cuda);
-        status = open_with(cuda, bytes);
+        status = bytes <= device->room_bytes ? open_with(cuda, bytes) : NEAP_DEVICE_FULL;
     }
     if (status == NEAP_OK) {
         status = give(cuda, n_rounds);

@@ -6,7 +6,7 @@
  * Large copies, each way alone and then both at once, between events of the device's own clock, the best of a few. A
  * row of small copies, each with a wait before and an event after it, as swaps have them, tells what each of them costs
  * beyond its bytes. All on streams of its own: the device's own may have work that waits for something. A device that is
- * nearly full is measured with less. */
+ * nearly full, or has little room within a limit (room_bytes), is measured with less. */
 #include <math.h>
 
 #include "device/cuda_state.h"
@@ -226,6 +226,12 @@ static neap_status probe_with(np_cuda *cuda, uint64_t bytes)
     return status;
 }
 
+/* What is not known yet is measured with the least that there is, whatever it takes. */
+static bool has_room(const np_cuda *cuda, uint64_t bytes)
+{
+    return N_WAYS * bytes <= cuda->base.room_bytes || (bytes == LEAST_BYTES && cuda->n_link_probes == 0);
+}
+
 neap_status np_cuda_link(np_device *device, neap_link *link)
 {
     np_cuda *cuda = (np_cuda *)device;
@@ -238,7 +244,9 @@ neap_status np_cuda_link(np_device *device, neap_link *link)
         }
         status = NEAP_DEVICE_FULL;
         for (uint64_t bytes = MOST_BYTES; bytes >= LEAST_BYTES && status == NEAP_DEVICE_FULL; bytes /= 2) {
-            status = probe_with(cuda, bytes);
+            if (has_room(cuda, bytes)) {
+                status = probe_with(cuda, bytes);
+            }
         }
         np_cuda_leave(cuda, &visit);
     }

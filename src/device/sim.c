@@ -266,7 +266,8 @@ neap_status np_sim_open(const np_device_settings *settings, const neap_memory *m
                              .page_bytes = settings->page_bytes,
                              .n_pages = settings->n_pages,
                              .n_streams = settings->n_streams,
-                             .wants_touches = true};
+                             .wants_touches = true,
+                             .room_bytes = UINT64_MAX};
     np_virtual_init(&made->time, memory, &settings->link);
     *device = &made->base;
     return NEAP_OK;

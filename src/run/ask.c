@@ -28,6 +28,21 @@ static void say_link(neap_device *m, const neap_link *link)
     }
 }
 
+/* Measuring takes memory of the device: no more than there is room for. */
+neap_status np_find_link(neap_device *m, neap_link *link)
+{
+    neap_status status;
+    if (m->asked_pages == UINT32_MAX && m->options.limit_share <= 0 && m->overhead <= 0) {
+        return neap_link_find(neap_link_name(0), link); /* nothing is copied */
+    }
+    m->device->room_bytes = np_room_left(m);
+    status = m->device->api->link(m->device, link);
+    if (status == NEAP_OK) {
+        say_link(m, link);
+    }
+    return status;
+}
+
 static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_lesson *lesson)
 {
     neap_status status = NEAP_OK;
@@ -138,10 +153,7 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
         status = copy_unseen(m, wish->unseen_of, lesson);
     }
     if (status == NEAP_OK) {
-        status = m->device->api->link(m->device, &lesson->link);
-    }
-    if (status == NEAP_OK) {
-        say_link(m, &lesson->link);
+        status = np_find_link(m, &lesson->link);
     }
     if (status == NEAP_OK) {
         status = np_list_residents(m, wish->is_anew, lesson);

@@ -27,6 +27,10 @@ void np_beneath_begin(neap_device *m, uint32_t margin, double overhead)
                  : m->options.limit_share > 0 || overhead > 0 ? NP_PACK_ROWS
                                                               : NP_PACK_ALL;
     np_visit_begin(m);
+    if (m->pages.n_held == 0) { /* there is room for measuring: later there may be none */
+        neap_link link;
+        (void)np_find_link(m, &link);
+    }
     if (m->stats.n_events == 0) { /* those that are there were not made for this */
         while (m->patterns.n > 0) {
             np_pattern_drop(m, m->patterns.items[--m->patterns.n]);

@@ -182,6 +182,9 @@ typedef struct np_plan_wish {
 /* The planner must not be busy. False: it cannot be asked. */
 bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish);
 
+/* How fast copies are, where there may be any. */
+neap_status np_find_link(neap_device *m, neap_link *link);
+
 /* Is there room for one more, or a pattern whose kind has not come for long? */
 bool np_has_room_for_pattern(const neap_device *m);
 
@@ -220,6 +223,9 @@ neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers);
 
 /* The same, idle pages too: for a block that has a place in a space, in which they are to stand. */
 neap_status np_room_take_for_place(neap_device *m, uint32_t n, uint32_t *numbers);
+
+/* Bytes that could be held for a moment, and no block has to leave. */
+uint64_t np_room_left(const neap_device *m);
 
 /* New ones alone: for what stays where it is. */
 neap_status np_room_take_new(neap_device *m, uint32_t n, uint32_t *numbers);

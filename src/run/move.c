@@ -238,10 +238,17 @@ static uint32_t find_behind(const neap_device *m, const neap_block *block, uint3
     return is_plans ? NP_NO_PAGE : number;
 }
 
+/* A plan that is entered, or followed, gives its places to its own blocks: one of another plan has none there. */
+static bool is_stranger(const neap_device *m, const neap_block *block)
+{
+    return m->is_entering ? !block->is_standing : m->state == NEAP_STATE_RUN && block->life == NP_NO_LIFE;
+}
+
 /* Its place in the arena, where nothing is there. */
 static uint32_t find_home(const neap_device *m, const neap_block *block, uint32_t page)
 {
-    uint32_t home = block->is_exported ? NP_NO_PAGE : np_block_home_page(m, block, page);
+    bool has_none = block->is_exported || is_stranger(m, block);
+    uint32_t home = has_none ? NP_NO_PAGE : np_block_home_page(m, block, page);
     return home != NP_NO_PAGE && is_home_free(m, block, page, home) ? home : NP_NO_PAGE;
 }
 

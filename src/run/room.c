@@ -221,6 +221,13 @@ static neap_status take(neap_device *m, const demand *d, uint32_t *numbers)
     return status;
 }
 
+uint64_t np_room_left(const neap_device *m)
+{
+    bool is_limited = m->limit_pages < m->device->n_pages;
+    uint32_t most = is_limited ? m->limit_pages : m->pages.n_held > 0 ? usual_pages(m, 0) : m->device->n_pages;
+    return (m->pages.n_held < most ? most - m->pages.n_held : 0) * m->device->page_bytes;
+}
+
 static bool may_borrow(const neap_device *m)
 {
     return m->state != NEAP_STATE_RUN && !m->is_entering;

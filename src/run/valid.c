@@ -229,26 +229,56 @@ static int compare_stretches(const void *left, const void *right)
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-/* Bytes [begin, end) of a page, unless it is a plan's. */
+/* Bytes [begin, end) of a page. */
 static bool add_stretch(const neap_device *m, uint32_t number, uint64_t begin, uint64_t end, stretches *all)
 {
     uint64_t base = number * m->device->page_bytes;
     stretch added = {base + begin, base + end};
-    return (is_running(m) && np_pages_is_arena(&m->pages, number)) || np_array_push(m->memory, all, added) == NEAP_OK;
+    return np_array_push(m->memory, all, added) == NEAP_OK;
 }
 
-/* Of `bytes` that begin `lead` into the first of these pages. */
-static bool add_pages(const neap_device *m, const uint32_t *numbers, uint64_t lead, uint64_t bytes, stretches *all)
+/* On the plan: has the page of a block been copied out, and not yet in again? */
+static bool is_out(const neap_device *m, const neap_block *block, uint32_t k)
+{
+    const np_pattern *pattern = m->pattern;
+    uint64_t page = m->device->page_bytes;
+    for (uint32_t i = 0; is_running(m) && block->life != NP_NO_LIFE && i < pattern->program.swaps.n; i++) {
+        const np_program_swap *swap = &pattern->program.swaps.items[i];
+        if (swap->life == block->life && pattern->is_out[i] && pattern->actors[block->life].now[0] == block &&
+            k >= np_view_page_of(&block->view, swap->begin, page) &&
+            k < np_view_page_of(&block->view, swap->end + page - 1, page)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Of the block's bytes, which begin `lead` into the first of these pages. */
+static bool add_pages(const neap_device *m, const neap_block *block, const uint32_t *numbers, uint64_t lead,
+                      stretches *all)
 {
     uint64_t page = m->device->page_bytes;
     bool is_added = true;
-    for (uint32_t k = 0; k * page < lead + bytes && is_added; k++) {
-        uint64_t left = lead + bytes - k * page;
-        if (numbers[k] != NP_NO_PAGE) {
+    for (uint32_t k = 0; k * page < lead + block->bytes && is_added; k++) {
+        uint64_t left = lead + block->bytes - k * page;
+        if (numbers[k] != NP_NO_PAGE && !(block->view.numbers && is_out(m, block, k))) {
             is_added = add_stretch(m, numbers[k], k == 0 ? lead : 0, left < page ? left : page, all);
         }
     }
     return is_added;
+}
+
+static bool add_block(const neap_device *m, const neap_block *block, stretches *all)
+{
+    if (block->view.numbers) {
+        return add_pages(m, block, block->view.numbers, block->view.lead, all);
+    }
+    if (block->kind == NP_BLOCK_FLAT && !block->is_absent) {
+        uint64_t offset = (uint64_t)(block->address - m->arena.address);
+        uint64_t page = m->device->page_bytes;
+        return add_pages(m, block, &m->arena.numbers[offset / page], offset % page, all);
+    }
+    return true;
 }
 
 /* No two blocks have the same bytes. */
@@ -258,13 +288,11 @@ static const char *walk_bytes(const neap_device *m)
     const char *flaw = NULL;
     bool is_seen = true; /* otherwise it cannot be looked at */
     for (const neap_block *block = m->live; block && is_seen; block = block->next) {
-        if (block->view.numbers) {
-            is_seen = add_pages(m, block->view.numbers, block->view.lead, block->bytes, &all);
-        } else if (block->kind == NP_BLOCK_FLAT && !block->is_absent) {
-            uint64_t offset = (uint64_t)(block->address - m->arena.address);
-            uint64_t page = m->device->page_bytes;
-            is_seen = add_pages(m, &m->arena.numbers[offset / page], offset % page, block->bytes, &all);
-        }
+        is_seen = add_block(m, block, &all);
+    }
+    for (uint32_t i = 0; is_running(m) && i < m->pattern->n_now && is_seen; i++) {
+        const neap_block *block = m->pattern->now[i];
+        is_seen = !block || !block->pattern || add_block(m, block, &all);
     }
     if (is_seen && all.n > 0) {
         qsort(all.items, all.n, sizeof *all.items, compare_stretches);
