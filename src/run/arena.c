@@ -102,6 +102,39 @@ static void claim_standing(arrangement *a)
     }
 }
 
+/* What has a place, and cannot have its page behind it, goes by the host: two blocks may have had a page each, and share one
+ * in the plan. It goes before new pages are taken, or there would be more than the limit allows. */
+static neap_status send_unclaimed(arrangement *a, uint32_t life, uint32_t turn, neap_block *block)
+{
+    neap_status status = NEAP_OK;
+    for (uint32_t k = 0; k < block->view.n_pages && status == NEAP_OK;) {
+        uint32_t end = k;
+        while (end < block->view.n_pages && block->view.numbers[end] != NP_NO_PAGE &&
+               a->numbers[place_page(a, life, turn, end)] != block->view.numbers[end]) {
+            end++;
+        }
+        if (end > k) {
+            status = np_block_depart_pages(a->m, block, k, end);
+        }
+        k = end + 1;
+    }
+    return status;
+}
+
+static neap_status send_all_unclaimed(arrangement *a)
+{
+    neap_status status = NEAP_OK;
+    for (uint32_t i = 0; i < a->pattern->program.lives.n; i++) {
+        for (uint32_t j = 0; j < a->pattern->program.lives.items[i].n_places && status == NEAP_OK; j++) {
+            neap_block *block = a->pattern->actors[i].now[j];
+            if (block && np_block_has_place(a->pattern, i, block)) {
+                status = send_unclaimed(a, i, j, block);
+            }
+        }
+    }
+    return status;
+}
+
 /* ---- what becomes of the others ---- */
 
 /* The arena's pages that nothing wants elsewhere stay; then what is left fills what is empty. */
@@ -207,6 +240,10 @@ static neap_status arrange(arrangement *a)
     uint32_t end;
     claim_flat(a);
     claim_standing(a);
+    status = send_all_unclaimed(a);
+    if (status != NEAP_OK) {
+        return status; /* the arena is as it was */
+    }
     claim_rest(a);
     clear_changed(a);
     status = take_missing(a);
@@ -285,20 +322,43 @@ static void unmap_everywhere(neap_device *m, uint32_t number)
     }
 }
 
-/* From its end on, as far as nothing has data there. */
-void np_arena_shrink_for(neap_device *m, const np_pattern *pattern)
+/* Pages in which live blocks have their addresses, the bytes of which may be on the host. */
+static uint32_t n_addressed(const neap_device *m)
 {
-    uint32_t n = arena_pages_of(m, pattern);
+    uint32_t n = 0;
+    for (const neap_block *block = m->live; block; block = block->next) {
+        if (block->kind == NP_BLOCK_FLAT) {
+            uint32_t first;
+            uint32_t end;
+            np_block_arena_pages(m, block, &first, &end);
+            n = end > n ? end : n;
+        }
+    }
+    return n;
+}
+
+bool np_arena_shrink(neap_device *m, uint32_t n)
+{
+    uint32_t before = m->n_arena;
+    uint32_t least = n_addressed(m);
+    n = n > least ? n : least;
     while (m->n_arena > n) {
         uint32_t number = m->arena.numbers[m->n_arena - 1];
         if (m->pages.pages.items[number].n_users > 0) {
-            return;
+            break;
         }
+        np_room_unback(m, number);
         unmap_everywhere(m, number);
         np_view_unmap(&m->pages, &m->arena, m->n_arena - 1, 1, NP_UNCOUNTED);
         np_pages_leave_arena(&m->pages, number);
         m->n_arena--;
     }
+    return m->n_arena < before;
+}
+
+void np_arena_shrink_for(neap_device *m, const np_pattern *pattern)
+{
+    (void)np_arena_shrink(m, arena_pages_of(m, pattern));
 }
 
 bool np_arena_could_fit(const neap_device *m, const np_pattern *pattern)

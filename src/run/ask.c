@@ -58,6 +58,15 @@ static neap_status copy_doubts(neap_device *m, const np_plan_wish *wish, np_less
     return status;
 }
 
+static neap_status copy_forks(neap_device *m, const np_plan_wish *wish, np_lesson *lesson)
+{
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; wish->forks && i < wish->forks->n && status == NEAP_OK; i++) {
+        status = np_array_push(m->memory, &lesson->forks, wish->forks->items[i]);
+    }
+    return status;
+}
+
 /* What was found out on the plan, or for the one before it. */
 static neap_status copy_unseen(neap_device *m, const np_pattern *pattern, np_lesson *lesson)
 {
@@ -109,6 +118,12 @@ static uint64_t least_host(const neap_device *m, const np_lesson *lesson)
     return limit > 0 && limit < load && !lesson->is_quick ? load - limit : 0;
 }
 
+/* The limit is in force, and no work needed more yet. */
+static bool is_held_without_plan(const neap_device *m)
+{
+    return m->is_beneath && m->limit_pages != UINT32_MAX && m->most_raised == 0;
+}
+
 bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
 {
     np_lesson *lesson = np_memory_alloc_zero(m->memory, 1, sizeof *lesson);
@@ -138,6 +153,9 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     lesson->is_quick = wish->is_quick;
     lesson->is_replan = wish->is_replan;
     lesson->may_raise = m->is_beneath && !wish->is_replan && !has_swaps(m);
+    lesson->is_cast_by_size = m->is_beneath;
+    lesson->is_held = is_held_without_plan(m);
+    lesson->is_hurried = m->is_beneath && (wish->is_urgent || (m->state != NEAP_STATE_RUN && !wish->is_replan));
     lesson->lap_ns = wish->lap_ns;
     lesson->rested_ns = wish->rested_ns;
     lesson->overhead = m->overhead;
@@ -151,6 +169,9 @@ bool np_ask_for_plan(neap_device *m, const np_plan_wish *wish)
     }
     if (status == NEAP_OK) {
         status = copy_unseen(m, wish->unseen_of, lesson);
+    }
+    if (status == NEAP_OK) {
+        status = copy_forks(m, wish, lesson);
     }
     if (status == NEAP_OK) {
         status = np_find_link(m, &lesson->link);
@@ -239,12 +260,25 @@ static bool add_pattern(neap_device *m, np_pattern *pattern)
     return true;
 }
 
+/* Forks that were found while the plan was made. */
+static void take_forks(neap_device *m, np_pattern *pattern)
+{
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        const np_pattern *other = m->patterns.items[i];
+        for (size_t k = 0; k < other->forks.n && other->hash == pattern->hash; k++) {
+            np_fork_note(m, pattern, other->forks.items[k]);
+        }
+    }
+}
+
 static neap_status make_pattern(neap_device *m, np_lesson *lesson, np_pattern **pattern)
 {
     np_pattern_facts facts = {.exec_ns = lesson->exec_ns.items,
                               .name_at = lesson->name_at.items,
                               .names = lesson->names.items,
-                              .names_bytes = lesson->names.n};
+                              .names_bytes = lesson->names.n,
+                              .forks = lesson->forks.items,
+                              .n_forks = lesson->forks.n};
     neap_status status = lesson->status;
     if (status == NEAP_OK) {
         status = np_array_reserve(m->memory, &m->patterns, m->patterns.n + 1);
@@ -284,7 +318,8 @@ static np_pattern *find_no_worse(const neap_device *m, const np_pattern *pattern
     for (size_t i = 0; i < m->patterns.n && pattern->program.swaps.n == 0; i++) {
         np_pattern *other = m->patterns.items[i];
         if (m->is_beneath && other->hash == pattern->hash && other->program.swaps.n == 0 &&
-            np_arena_could_fit(m, other) && pattern->program.footprint >= other->program.footprint) {
+            other->n_forks_made >= pattern->n_forks_made && np_arena_could_fit(m, other) &&
+            pattern->program.footprint >= other->program.footprint) {
             return other;
         }
     }
@@ -339,6 +374,7 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
 {
     np_pattern *no_worse;
     set_limit(m, lesson, pattern);
+    take_forks(m, pattern);
     no_worse = find_no_worse(m, pattern);
     m->n_failed_plans = 0;
     if (no_worse && !lesson->is_quick) {
@@ -351,6 +387,7 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
         return;
     }
     pattern->is_quick = pattern->is_provisional = lesson->is_quick;
+    pattern->is_hurried = lesson->is_hurried && pattern->program.swaps.n > 0;
     pattern->taken_at = m->recorder.n_events;
     for (size_t i = 0; i < lesson->doubted_lives.n; i++) {
         pattern->doubted[lesson->doubted_lives.items[i]] = true;
@@ -373,6 +410,23 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
            np_real_fixed(100 * np_pattern_plan_overhead(pattern), 2).text);
 }
 
+/* Something else was more urgent: whatever it was to make better is asked for again when there is time. */
+static void ask_later(neap_device *m, const np_lesson *lesson, np_pattern *pattern)
+{
+    if (pattern) {
+        np_pattern_drop(m, pattern);
+    }
+    if (lesson->is_refinement) {
+        np_refine_take(m, NULL);
+    }
+    for (size_t i = 0; i < m->patterns.n; i++) {
+        np_pattern *outdated = m->patterns.items[i];
+        outdated->is_hurried |= outdated->is_outdated && outdated->program.swaps.n > 0;
+        outdated->has_new_fork |= outdated->is_outdated && outdated->forks.n > outdated->n_forks_made;
+        outdated->is_outdated = false;
+    }
+}
+
 static void take_lesson(neap_device *m, np_lesson *lesson)
 {
     np_pattern *pattern = NULL;
@@ -384,7 +438,13 @@ static void take_lesson(neap_device *m, np_lesson *lesson)
         }
         lesson->chunks.n--;
     }
-    if (lesson->is_refinement) {
+    if (status == NEAP_OK && lesson->margin_used < lesson->margin) {
+        np_log(m, NEAP_LOG_INFO,
+               "within the limit, blocks leave right after their last use: there is no room for a margin");
+    }
+    if (lesson->is_cancelled) {
+        ask_later(m, lesson, pattern);
+    } else if (lesson->is_refinement) {
         np_refine_take(m, pattern);
     } else if (status != NEAP_OK) {
         note_failure(m, lesson, status);

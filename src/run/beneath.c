@@ -11,6 +11,7 @@
 #include "trace/copy.h"
 
 enum {
+    ENTERED_OFTEN = 4,      /* other kinds of iterations come in between: its execs are not timed on the plan */
     MANY_DOUBTS = 6,        /* uses of one block: it is not swapped any more */
     DOUBTED_KEPT = 1 << 12, /* blocks: those of the last iterations are among them */
 };
@@ -236,6 +237,7 @@ static void ask_again(neap_device *m, np_pattern *pattern, bool is_urgent, const
         wish.doubts = pattern->doubts.items;
         wish.n_doubts = pattern->doubts.n;
         wish.unseen_of = pattern;
+        wish.forks = &pattern->forks;
         np_log(m, NEAP_LOG_INFO, "%s: a plan with %zu more uses is made, and %zu blocks that stay", why,
                pattern->doubts.n, lives.n);
         pattern->is_outdated = np_ask_for_plan(m, &wish);
@@ -252,6 +254,7 @@ static void ask_for_better(neap_device *m, np_pattern *pattern)
                          .rested_ns = pattern->rested_ns,
                          .timed = &pattern->timed,
                          .unseen_of = pattern,
+                         .forks = &pattern->forks,
                          .is_anew = true};
     bool may_swap = m->options.limit_share > 0 || m->overhead > 0;
     bool is_good = !may_swap && (double)pattern->program.footprint <= GOOD_ENOUGH * (double)pattern->program.peak_load;
@@ -294,32 +297,60 @@ static bool is_underway(const neap_device *m, const np_pattern *pattern)
            m->recorder.n_events < pattern->program.events.n;
 }
 
+/* A plan that was made in a hurry, and is followed now and then. */
+static bool is_for_better(const np_pattern *pattern)
+{
+    return pattern->is_hurried && pattern->n_entered >= ENTERED_OFTEN;
+}
+
+/* What the plan that is followed still lacks. */
+static void replan_followed(neap_device *m, np_pattern *followed)
+{
+    if (np_rest_is_awaited(m)) {
+        followed->n_rest_waits += !m->rest.is_on;
+    } else if (needs_times(m, followed)) {
+        np_timed_want(&followed->timed, followed->program.n_execs, (uint32_t)followed->program.uses.n,
+                      followed->memory);
+    } else if (np_busy_is_awaited(m, followed)) {
+        np_busy_lap(m, followed);
+    } else if (followed->is_quick) {
+        ask_for_better(m, followed);
+    } else if (followed->quiet_ns <= 0 && followed->program.swaps.n > 0) {
+        followed->is_hurried = false;
+        ask_with_times(m, followed);
+    }
+}
+
+static void replan(neap_device *m, np_pattern *pattern)
+{
+    if (pattern->has_doubts && np_clock_ns() >= m->plan_not_before_ns) {
+        pattern->has_doubts = false;
+        ask_again(m, pattern, pattern != m->pattern || m->state != NEAP_STATE_RUN,
+                  "blocks were used while they were away");
+    } else if (pattern->has_new_fork) {
+        pattern->has_new_fork = false;
+        ask_again(m, pattern, true, "iterations of another kind begin like this one");
+    } else if (is_for_better(pattern) && m->state == NEAP_STATE_RUN) {
+        pattern->is_hurried = false;
+        ask_again(m, pattern, false, "there is time for a better plan");
+    }
+}
+
 void np_beneath_replan(neap_device *m)
 {
     np_pattern *followed = m->state == NEAP_STATE_RUN ? m->pattern : NULL;
     if (followed) {
         np_visit_heed(m, followed);
     }
-    if (followed && np_pattern_is_measured(followed) && !atomic_load(&m->learner.is_busy)) {
-        if (np_rest_is_awaited(m)) {
-            followed->n_rest_waits += !m->rest.is_on;
-        } else if (needs_times(m, followed)) {
-            np_timed_want(&followed->timed, followed->program.n_execs, (uint32_t)followed->program.uses.n,
-                          followed->memory);
-        } else if (np_busy_is_awaited(m, followed)) {
-            np_busy_lap(m, followed);
-        } else if (followed->is_quick) {
-            ask_for_better(m, followed);
-        } else if (followed->quiet_ns <= 0 && followed->program.swaps.n > 0) {
-            ask_with_times(m, followed);
-        }
+    if (np_unknown_waits(m)) {
+        return; /* a kind of iteration that has no plan comes first */
     }
-    for (size_t i = m->patterns.n; i-- > 0;) {
-        np_pattern *pattern = m->patterns.items[i];
-        if (pattern->has_doubts && !is_underway(m, pattern) && !atomic_load(&m->learner.is_busy) &&
-            np_clock_ns() >= m->plan_not_before_ns) {
-            pattern->has_doubts = false;
-            ask_again(m, pattern, pattern != followed, "blocks were used while they were away");
+    if (followed && np_pattern_is_measured(followed) && !atomic_load(&m->learner.is_busy)) {
+        replan_followed(m, followed);
+    }
+    for (size_t i = m->patterns.n; i-- > 0 && !atomic_load(&m->learner.is_busy);) {
+        if (!is_underway(m, m->patterns.items[i])) {
+            replan(m, m->patterns.items[i]);
         }
     }
 }

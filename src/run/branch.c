@@ -2,9 +2,16 @@
  *
  * Which kind of iteration comes next is guessed (history.c), and lengths that a program draws at random cannot be. Where an
  * event is not the planned one, and another plan has the same events up to there and this one next, the other plan is
- * followed from there on: the blocks of the iteration so far stand in it, if both plans have them at the same place. That
- * is no departure; it waits for the work under way, as entering a plan does. */
+ * followed from there on: the blocks of the iteration so far stand in it. That is no departure; it waits for the work under
+ * way, as entering a plan does.
+ *
+ * A block that has its address in the arena can stand nowhere but at its place, which the other plan has elsewhere. So where
+ * iterations are known to part, blocks that live there are planned as views, in both plans. */
+#include <string.h>
+
 #include "run/manager.h"
+
+enum { MAX_FORKS = 32 }; /* of a pattern */
 
 /* Two plans that have the same events before the cursor. */
 typedef struct branch {
@@ -90,13 +97,69 @@ static bool is_possible(branch *b, const np_actual *actual)
             return false;
         }
     }
+    return actual->kind != NEAP_EVENT_FREE || is_freed(b, next->subject, actual->freed);
+}
+
+static bool have_same_places(const branch *b)
+{
     for (uint32_t i = 0; i < b->to->program.lives.n; i++) {
         if (b->life_of[i] != NP_NO_LIFE && !has_same_place(b, i)) {
             return false;
         }
     }
-    return actual->kind != NEAP_EVENT_FREE || is_freed(b, next->subject, actual->freed);
+    return true;
 }
+
+/* ---- forks ---- */
+
+void np_fork_note(neap_device *m, np_pattern *pattern, uint32_t event)
+{
+    for (size_t i = 0; i < pattern->forks.n; i++) {
+        if (pattern->forks.items[i] == event) {
+            return;
+        }
+    }
+    if (pattern->forks.n < MAX_FORKS && np_array_push(m->memory, &pattern->forks, event) == NEAP_OK) {
+        pattern->has_new_fork = true;
+    }
+}
+
+static uint64_t key_in(const neap_trace *trace, uint32_t event)
+{
+    const neap_event *e = &trace->events.items[event];
+    const char *name = e->kind == NEAP_EVENT_EXEC ? neap_trace_exec_name(trace, e->subject) : "";
+    return e->kind == NEAP_EVENT_MALLOC ? trace->blocks.items[e->subject].bytes
+           : e->kind == NEAP_EVENT_FREE ? 0
+                                        : np_program_name_key(name, strlen(name));
+}
+
+/* How many first events are the same? */
+static uint32_t match_begin(const np_pattern *pattern, const neap_trace *trace)
+{
+    uint32_t n = 0;
+    while (n < pattern->program.events.n && n < trace->events.n &&
+           event_at(pattern, n)->kind == (unsigned)trace->events.items[n].kind &&
+           np_pattern_key(pattern, n) == key_in(trace, n)) {
+        n++;
+    }
+    return n;
+}
+
+neap_status np_forks_find(neap_device *m, const neap_trace *iteration, np_u32_array *forks)
+{
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; i < m->patterns.n && status == NEAP_OK; i++) {
+        np_pattern *pattern = m->patterns.items[i];
+        uint32_t n = match_begin(pattern, iteration);
+        if (n > 0 && n < pattern->program.events.n && n < iteration->events.n) {
+            np_fork_note(m, pattern, n);
+            status = np_array_push(m->memory, forks, n);
+        }
+    }
+    return status;
+}
+
+/* ---- from one plan to another ---- */
 
 static bool try_branch(neap_device *m, np_pattern *to, const np_actual *actual)
 {
@@ -105,7 +168,13 @@ static bool try_branch(neap_device *m, np_pattern *to, const np_actual *actual)
     uint32_t cursor = m->cursor;
     bool is_done = false;
     b.life_of = np_memory_alloc(m->memory, n_lives, sizeof *b.life_of);
-    if (b.life_of && is_possible(&b, actual)) {
+    bool is_like_it = b.life_of && is_possible(&b, actual);
+    if (is_like_it && !have_same_places(&b)) {
+        np_fork_note(m, b.from, cursor);
+        np_fork_note(m, to, cursor);
+        is_like_it = false;
+    }
+    if (is_like_it) {
         np_settle(m);
         is_done = np_cast_branch(m, b.from, to, b.life_of, cursor) && np_enter_cast(m, to, cursor);
         if (!is_done) {

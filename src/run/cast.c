@@ -107,9 +107,10 @@ static bool cast_persistent(neap_device *m, np_pattern *pattern, uint32_t index)
 static bool is_like(const neap_device *m, np_pattern *pattern, uint32_t index, const neap_block *block)
 {
     const np_program_life *life = &pattern->program.lives.items[index];
-    bool is_loose = block->kind == NP_BLOCK_LOOSE && can_stand(m, pattern, index, block);
-    bool is_moved = block->kind == NP_BLOCK_SWAPPED && np_block_has_place(pattern, index, block);
-    bool is_possible = life->persistent ? is_loose : block->kind == NP_BLOCK_LOOSE || is_moved;
+    bool is_loose = block->kind == NP_BLOCK_LOOSE && (!life->persistent || can_stand(m, pattern, index, block));
+    bool is_moved = block->kind == NP_BLOCK_SWAPPED && np_block_has_place(pattern, index, block) &&
+                    np_program_lead(&pattern->program, index, m->device->page_bytes) == 0;
+    bool is_possible = is_loose || is_moved;
     return !block->is_standing && block->bytes == life->bytes && is_possible && !must_stay(pattern, index, block);
 }
 

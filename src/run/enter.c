@@ -15,7 +15,7 @@ bool np_block_has_place(const np_pattern *pattern, uint32_t life, const neap_blo
 {
     const np_program_life *l = &pattern->program.lives.items[life];
     if (l->persistent) {
-        return block->kind == NP_BLOCK_LOOSE && l->n_placed > 0;
+        return (block->kind == NP_BLOCK_LOOSE || block->kind == NP_BLOCK_SWAPPED) && l->n_placed > 0;
     }
     return is_view_kind(pattern, life) && !block->is_exported &&
            (block->kind == NP_BLOCK_SWAPPED || (block->kind == NP_BLOCK_LOOSE && block->view.lead == 0));
@@ -454,6 +454,7 @@ static void take_over(neap_device *m, np_pattern *pattern, uint32_t cursor)
     }
     np_pages_clear_arena(&m->pages, false);
     pattern->was_entered = true;
+    pattern->n_entered++;
     pattern->n_laps = pattern->n_noted = pattern->looked_since = 0;
     pattern->last_lap_start_ns = 0;
     if (!m->pattern || m->is_limited_anew) { /* what is held counts from here on */
@@ -487,6 +488,8 @@ bool np_enter_cast(neap_device *m, np_pattern *pattern, uint32_t cursor)
         return false;
     }
     take_over(m, pattern, cursor);
+    np_log(m, NEAP_LOG_DEBUG, "entered the plan of %zu events at event %u: kind %016llx", pattern->program.events.n,
+           cursor, (unsigned long long)pattern->hash);
     return true;
 }
 

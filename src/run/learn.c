@@ -18,6 +18,9 @@ enum {
     LEAST_PART = 256
 }; /* of the peak load: what leaves at once, where each swap costs something beside its copies */
 
+#define HURRY_ITERATIONS 4 /* for a plan that the program waits for, */
+#define HURRY_LEAST 0.15   /* and seconds */
+
 #define HOST_CHUNK ((uint64_t)256 << 20) /* bytes, at the most: the driver is busy with one for some 10 ms */
 
 void np_lesson_free(np_lesson *lesson)
@@ -30,6 +33,7 @@ void np_lesson_free(np_lesson *lesson)
         np_array_free(memory, &lesson->doubted_lives);
         np_array_free(memory, &lesson->doubts);
         np_array_free(memory, &lesson->unseen);
+        np_array_free(memory, &lesson->forks);
         np_array_free(memory, &lesson->measured_ns);
         for (size_t i = 0; i < lesson->chunks.n; i++) {
             np_device *device = lesson->host_device;
@@ -134,7 +138,19 @@ static np_resident *resident_of(const np_lesson *lesson, uint64_t id)
                : bsearch(&key, lesson->residents.items, lesson->residents.n, sizeof key, compare_residents);
 }
 
-/* What is known of the persistent blocks. One that is no resident any more has gone, and with it the pattern. */
+/* Is the block alive where another iteration parts from this one? It may be at another place there. */
+static bool is_at_fork(const np_lesson *lesson, const np_life *life)
+{
+    for (size_t i = 0; i < lesson->forks.n; i++) {
+        if (!life->persistent && life->begin < lesson->forks.items[i] && lesson->forks.items[i] < life->end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is known of the persistent blocks. One that is no resident any more has gone, and with it the pattern, unless another
+ * block of its size may stand for it. */
 static neap_status settle_homes(np_study *s)
 {
     np_lesson *lesson = s->lesson;
@@ -148,8 +164,9 @@ static neap_status settle_homes(np_study *s)
         np_resident *resident =
             life->persistent ? resident_of(lesson, lesson->trace->blocks.items[life->block].id) : NULL;
         s->homes[i].neighbour = NP_NO_HOME;
+        s->homes[i].is_view = is_at_fork(lesson, life);
         if (life->persistent) {
-            s->homes[i].is_outside = !resident || resident->is_outside;
+            s->homes[i].is_outside = resident ? resident->is_outside : !lesson->is_cast_by_size;
         }
         if (resident && !resident->is_outside) {
             resident->life = i;
@@ -194,6 +211,20 @@ static void leave_out(np_study *s)
     timeline->gaps.n = n_kept;
 }
 
+static neap_status keep_exact(np_study *s)
+{
+    const np_period *period = &s->period;
+    const neap_memory *memory = s->lesson->memory;
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; i < period->access_at.n && status == NEAP_OK; i++) {
+        status = np_array_push(memory, &s->exact_at, period->access_at.items[i]);
+    }
+    for (size_t i = 0; i < period->accesses.n && status == NEAP_OK; i++) {
+        status = np_array_push(memory, &s->exact, period->accesses.items[i]);
+    }
+    return status;
+}
+
 /* What is not to be swapped is found before uses are widened: it is told by counting them. */
 static neap_status find_doubtful(np_study *s)
 {
@@ -207,9 +238,23 @@ static neap_status find_doubtful(np_study *s)
     }
     mark_doubted(s, s->doubtful);
     np_unseen_drop(&s->period, s->lesson->unseen.items, s->lesson->unseen.n);
-    return status == NEAP_OK
-               ? np_margin_widen(&s->period, s->lesson->margin, s->lesson->doubts.items, s->lesson->doubts.n)
-               : status;
+    return status == NEAP_OK ? keep_exact(s) : status;
+}
+
+/* By the margin at hand, from what was found. */
+static neap_status widen(np_study *s)
+{
+    np_period *period = &s->period;
+    neap_status status = np_array_reserve(period->memory, &period->accesses, s->exact.n);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    memcpy(period->access_at.items, s->exact_at.items, s->exact_at.n * sizeof *s->exact_at.items);
+    if (s->exact.n > 0) {
+        memcpy(period->accesses.items, s->exact.items, s->exact.n * sizeof *s->exact.items);
+    }
+    period->accesses.n = s->exact.n;
+    return np_margin_widen(period, s->margin, s->lesson->doubts.items, s->lesson->doubts.n);
 }
 
 /* What swaps cost beside their bytes, and how fast these are beside the program's work. */
@@ -230,7 +275,7 @@ static neap_status set_up(np_study *s)
 {
     np_lesson *lesson = s->lesson;
     np_timeline_options options = {.alignment = 512, .slower = 1, .directions = NP_DIRECTIONS_CAREFUL, .held = true};
-    neap_status status = find_doubtful(s);
+    neap_status status = widen(s);
     if (status == NEAP_OK) {
         status = np_timeline_make(&s->period, &options, lesson->memory, &s->timeline);
     }
@@ -238,6 +283,9 @@ static neap_status set_up(np_study *s)
         return status;
     }
     leave_out(s);
+    if (lesson->is_hurried) {
+        lesson->seconds = fmin(lesson->seconds, fmax(HURRY_ITERATIONS * 1e-9 * s->timeline.period_ns, HURRY_LEAST));
+    }
     find_costs(s);
     s->planner = (np_planner){.timeline = &s->timeline,
                               .link = np_link_busy(&s->link),
@@ -382,6 +430,43 @@ void np_lesson_prepare_host(np_lesson *lesson)
     prepare_host(lesson, needed);
 }
 
+static neap_status plan(np_study *s)
+{
+    neap_status status = set_up(s);
+    if (status == NEAP_OK && s->lesson->exec_ns.n == 0) {
+        status = keep_execs(s);
+    }
+    return status == NEAP_OK ? np_study_plan(s) : status;
+}
+
+static void end_plan(np_study *s)
+{
+    np_judged_free(&s->judged, s->lesson->memory);
+    np_simulator_free(s->planner.simulator);
+    if (s->timeline.memory) {
+        np_timeline_free(&s->timeline);
+    }
+    s->judged = (np_judged){0};
+    s->planner = (np_planner){0};
+    s->timeline = (np_timeline){0};
+}
+
+/* There is no plan within the limit where blocks stay for some execs longer than they are used: there may be one where they
+ * do not. */
+static bool narrow(np_study *s)
+{
+    np_lesson *lesson = s->lesson;
+    if (s->margin == 0 || lesson->limit_used == 0 || lesson->overhead > 0 ||
+        (lesson->is_stopping && atomic_load(lesson->is_stopping))) {
+        return false;
+    }
+    end_plan(s);
+    s->margin = 0;
+    s->begin_ns = np_clock_ns();
+    lesson->error = (neap_error){{0}};
+    return true;
+}
+
 void np_lesson_learn(np_lesson *lesson)
 {
     np_study s = {.lesson = lesson, .begin_ns = np_clock_ns()};
@@ -394,22 +479,22 @@ void np_lesson_learn(np_lesson *lesson)
         status = settle_homes(&s);
     }
     if (status == NEAP_OK) {
-        status = set_up(&s);
+        status = find_doubtful(&s);
     }
+    s.margin = lesson->margin;
     if (status == NEAP_OK) {
-        status = keep_execs(&s);
+        status = plan(&s);
     }
-    if (status == NEAP_OK) {
-        status = np_study_plan(&s);
+    while (status == NEAP_NO_PLAN && narrow(&s)) {
+        status = plan(&s);
     }
     if (status == NEAP_OK) {
         status = make_program(&s);
     }
-    np_judged_free(&s.judged, lesson->memory);
-    np_simulator_free(s.planner.simulator);
-    if (s.timeline.memory) {
-        np_timeline_free(&s.timeline);
-    }
+    lesson->margin_used = s.margin;
+    end_plan(&s);
+    np_array_free(lesson->memory, &s.exact_at);
+    np_array_free(lesson->memory, &s.exact);
     np_memory_free(lesson->memory, s.homes, s.period.lives.n + 1, sizeof *s.homes);
     np_memory_free(lesson->memory, s.doubtful, s.period.lives.n + 1, sizeof *s.doubtful);
     if (s.period.memory) {

@@ -33,6 +33,7 @@ typedef struct np_lesson {
     np_array(uint32_t) doubted_lives; /* the same for lives of the period */
     np_doubt_array doubts;            /* uses to be counted on, */
     np_doubt_array unseen;            /* and those that are not: sorted by exec */
+    np_u32_array forks;               /* events at which other iterations part from this one (branch.h) */
     uint32_t margin;                  /* execs that a use lasts, before and after */
     bool is_replan;                   /* there is a plan already, and it stays where this one is not within the limit */
     bool may_raise;   /* the limit, where no plan is found within it though it is not too low: a plan is wanted most */
@@ -54,6 +55,9 @@ typedef struct np_lesson {
     neap_link link;
     bool has_tolls; /* swaps cost the program's kernels something beside what is waited for (toll.h) */
     double seconds;
+    bool is_cast_by_size; /* blocks stand for lives by their sizes, too (cast.c) */
+    bool is_hurried;      /* a few iterations are time enough: the program goes on without a plan meanwhile */
+    bool is_held;         /* the limit holds without a plan: it is not raised for one */
     unsigned n_threads;
     uint64_t seed;
     bool is_refinement; /* for refine.h */
@@ -76,9 +80,11 @@ typedef struct np_lesson {
     np_array(uint32_t) name_at; /* by exec: into `names` */
     uint64_t limit_used;        /* bytes, for arena and all; 0: none. Higher than asked for where it had to be */
     bool limit_was_raised;
+    uint32_t margin_used; /* less than was given where the limit allowed no more */
     uint64_t load_min;
     atomic_int *phase;              /* NULL, or told what is being planned: np_phase */
     const atomic_bool *is_stopping; /* NULL, or true: come to an end */
+    bool is_cancelled;              /* it was ended before it was done */
 } np_lesson;
 
 /* Beneath a program, blocks that are planned need not be worth swapping: one of less than half a page frees little. */
@@ -117,7 +123,10 @@ typedef struct np_learner {
     np_lesson *learned;   /* to be taken */
     atomic_bool has_news; /* `learned` is there */
     atomic_bool is_busy;
-    atomic_int phase; /* np_phase of the lesson under way */
+    bool is_better;       /* the lesson under way makes better what there is: another may be more urgent */
+    bool is_cancelled;    /* it is not wanted any more */
+    atomic_bool must_end; /* as soon as it can: told to the lesson */
+    atomic_int phase;     /* np_phase of the lesson under way */
 } np_learner;
 
 /* The thread begins with the first lesson. */
@@ -127,5 +136,8 @@ void np_learner_free(np_learner *learner); /* waits for the lesson under way */
 /* Takes the lesson over on success. NEAP_DEVICE_FAILED: no thread could be started. The learner must not be busy. */
 neap_status np_learner_give(np_learner *learner, np_lesson *lesson);
 np_lesson *np_learner_take(np_learner *learner); /* NULL: nothing is ready */
+
+/* A lesson that only makes better what there is comes to its end, and to nothing. */
+void np_learner_cancel(np_learner *learner);
 
 #endif

@@ -168,18 +168,22 @@ static neap_status plan_above(np_study *s, uint64_t least)
     return status == NEAP_OK && i > 1 ? plan_between(s, least, factors[i - 2], factors[i - 1]) : status;
 }
 
-/* Within the limit if that can be; otherwise by swapping smaller blocks too; otherwise, where the limit is below load_min,
- * or it is not for the program to be told that there is none, above it. */
+/* Within the limit if that can be; otherwise with a smaller margin (learn.c), and by swapping smaller blocks too; otherwise,
+ * where the limit is below load_min, or it is not for the program to be told that there is none, above it. */
 static neap_status plan_within(np_study *s)
 {
     np_lesson *lesson = s->lesson;
-    bool is_low = lesson->load_min + lesson->beside_bytes > lesson->limit_used;
-    neap_status status = plan_swaps(s, np_lesson_arena_limit(lesson, lesson->limit_used));
+    uint64_t limit = np_lesson_arena_limit(lesson, lesson->limit_used);
+    bool is_low = lesson->load_min > limit;
+    neap_status status = is_low && s->margin > 0 ? NEAP_NO_PLAN : plan_swaps(s, limit);
+    if (status == NEAP_NO_PLAN && s->margin > 0) {
+        return status; /* with a smaller one, perhaps */
+    }
     if (status == NEAP_NO_PLAN && s->planner.min_block > lesson->page_bytes) {
         s->planner.min_block = lesson->page_bytes;
         status = plan_again(s);
     }
-    if (status == NEAP_NO_PLAN && (is_low ? !lesson->is_replan : lesson->may_raise)) {
+    if (status == NEAP_NO_PLAN && !lesson->is_held && (is_low ? !lesson->is_replan : lesson->may_raise)) {
         status = plan_above(s, is_low ? lesson->load_min : np_lesson_arena_limit(lesson, lesson->limit_used));
     }
     return status;

@@ -65,6 +65,7 @@ void np_learner_free(np_learner *learner)
     if (learner->is_started) {
         (void)pthread_mutex_lock(&learner->lock);
         atomic_store(&learner->is_stopping, true);
+        atomic_store(&learner->must_end, true);
         (void)pthread_cond_broadcast(&learner->changed);
         (void)pthread_mutex_unlock(&learner->lock);
         (void)pthread_join(learner->thread, NULL);
@@ -93,7 +94,10 @@ neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
         learner->is_started = true;
     }
     lesson->phase = &learner->phase;
-    lesson->is_stopping = &learner->is_stopping;
+    lesson->is_stopping = &learner->must_end;
+    learner->is_better = lesson->is_replan;
+    learner->is_cancelled = false;
+    atomic_store(&learner->must_end, false);
     (void)pthread_mutex_lock(&learner->lock);
     learner->lesson = lesson;
     atomic_store(&learner->phase, (int)first_phase(lesson));
@@ -101,6 +105,14 @@ neap_status np_learner_give(np_learner *learner, np_lesson *lesson)
     (void)pthread_cond_broadcast(&learner->changed);
     (void)pthread_mutex_unlock(&learner->lock);
     return NEAP_OK;
+}
+
+void np_learner_cancel(np_learner *learner)
+{
+    if (learner->is_started && learner->is_better && atomic_load(&learner->is_busy)) {
+        learner->is_cancelled = true;
+        atomic_store(&learner->must_end, true);
+    }
 }
 
 np_lesson *np_learner_take(np_learner *learner)
@@ -112,6 +124,7 @@ np_lesson *np_learner_take(np_learner *learner)
     (void)pthread_mutex_lock(&learner->lock);
     lesson = learner->learned;
     learner->learned = NULL;
+    lesson->is_cancelled = learner->is_cancelled;
     atomic_store(&learner->has_news, false);
     atomic_store(&learner->is_busy, false);
     (void)pthread_mutex_unlock(&learner->lock);

@@ -31,13 +31,34 @@ void np_unmap_absent(neap_device *m, np_pattern *pattern)
     }
 }
 
+/* Was the block of this life malloc'd in the lap at hand? */
+static bool is_of_lap(const neap_device *m, const np_pattern *pattern, const neap_block *block)
+{
+    const np_program_life *life = &pattern->program.lives.items[block->life];
+    return !life->persistent && life->begin < m->cursor;
+}
+
+/* Planned blocks get numbers in the order in which they were malloc'd: lives are in that order, and those of the lap before
+ * come first. */
+static void number_blocks(neap_device *m, np_pattern *pattern)
+{
+    for (int of_lap = 0; of_lap <= 1; of_lap++) {
+        for (uint32_t i = 0; i < pattern->n_now; i++) {
+            neap_block *block = pattern->now[i];
+            if (block && block->pattern && is_of_lap(m, pattern, block) == (of_lap == 1)) {
+                block->id = m->next_id++;
+            }
+        }
+    }
+}
+
 /* Planned blocks join the list of live ones; what is loose and its own may leave again. */
 static void list_blocks(neap_device *m, np_pattern *pattern)
 {
+    number_blocks(m, pattern);
     for (uint32_t i = 0; i < pattern->n_now; i++) {
         neap_block *block = pattern->now[i];
         if (block && block->pattern) {
-            block->id = m->next_id++;
             block->malloc_event = UINT64_MAX;
             np_live_add(m, block);
         }
@@ -45,6 +66,16 @@ static void list_blocks(neap_device *m, np_pattern *pattern)
             np_recent_touch(m, block);
         } else if (block) { /* small, or absent altogether */
             np_recent_remove(m, block);
+        }
+    }
+}
+
+/* Host memory of planned blocks that are not live: another plan may need it. It is taken again when this one is entered. */
+static void give_slots(neap_device *m, np_pattern *pattern)
+{
+    for (uint32_t i = 0; i < pattern->n_blocks; i++) {
+        if (!pattern->blocks[i].is_live) {
+            np_host_give(&m->host, &pattern->blocks[i].slot);
         }
     }
 }
@@ -60,6 +91,7 @@ void np_settle(neap_device *m)
     np_visit_settle(m);
     np_unmap_absent(m, pattern);
     list_blocks(m, pattern);
+    give_slots(m, pattern);
     np_recount_arena(m);
     m->state = NEAP_STATE_LEAVE;
     np_replay_lap(m);

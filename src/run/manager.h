@@ -29,7 +29,7 @@
 #include "run/small.h"
 #include "run/visit.h"
 
-enum { NP_MAX_PATTERNS = 8, NP_MAX_UNKNOWN = 8 };
+enum { NP_MAX_PATTERNS = 16, NP_MAX_UNKNOWN = 32 };
 
 /* The view of a block that was freed, to be unmapped once the work given so far has ended. */
 typedef struct np_retired {
@@ -173,6 +173,7 @@ typedef struct np_plan_wish {
     const np_timed *timed;  /* NULL, or of the pattern that the trace is of; copied */
     const np_doubt *doubts; /* copied */
     size_t n_doubts;
+    const np_u32_array *forks;   /* NULL, or where other iterations part from this one; copied */
     const np_pattern *unseen_of; /* NULL, or the pattern that the trace is of, which knows what of it was never seen */
     const uint32_t *doubted;     /* lives of the trace's period that must not be swapped; copied */
     uint32_t n_doubted;
@@ -449,6 +450,13 @@ typedef struct np_actual {
  * and the plan may have been left. */
 bool np_branch(neap_device *m, const np_actual *actual);
 
+/* A fork is an event at which iterations of another kind part from the pattern. Blocks that live there must be views, which
+ * can be seen at the place that the other plan gives them: where those were not, the pattern is to be planned anew. */
+void np_fork_note(neap_device *m, np_pattern *pattern, uint32_t event);
+
+/* Of an iteration from all patterns. They are noted there, too. */
+neap_status np_forks_find(neap_device *m, const neap_trace *iteration, np_u32_array *forks);
+
 /* ---- enter.c ---- */
 
 /* Has the plan a place for the block, which stands for the life, where the block can be seen? */
@@ -462,7 +470,9 @@ bool np_enter_cast(neap_device *m, np_pattern *pattern, uint32_t cursor); /* bef
 /* Makes the arena large enough for the pattern, whose blocks at the start are known, with their data where it is wanted as
  * far as that can be. No work is under way. */
 neap_status np_arena_arrange(neap_device *m, const np_pattern *pattern);
-void np_arena_shrink_for(neap_device *m, const np_pattern *pattern);      /* no larger than that; off the plan */
+/* To n pages, from its end on, as far as nothing has data there; off the plan. False: nothing has changed. */
+bool np_arena_shrink(neap_device *m, uint32_t n);
+void np_arena_shrink_for(neap_device *m, const np_pattern *pattern);      /* no larger than that */
 bool np_arena_could_fit(const neap_device *m, const np_pattern *pattern); /* within the limit that holds with it */
 void np_recount_arena(neap_device *m); /* counts anew who uses its pages: off the plan */
 
@@ -502,6 +512,7 @@ void np_replay_lap(neap_device *m);
 
 /* At a start, off the plan: notes the iteration that has ended. One that comes again gets a plan of its own. */
 void np_unknown_note(neap_device *m);
+bool np_unknown_waits(const neap_device *m);
 
 /* ---- keep.c: plans in files ---- */
 void np_plans_load(neap_device *m);

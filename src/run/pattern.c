@@ -36,6 +36,7 @@ void np_pattern_free(np_pattern *pattern)
     np_memory_free(memory, pattern->actors, n_lives, sizeof *pattern->actors);
     np_memory_free(memory, pattern->blocks, pattern->n_blocks, sizeof *pattern->blocks);
     np_memory_free(memory, pattern->now, pattern->n_now, sizeof *pattern->now);
+    np_array_free(memory, &pattern->forks);
     np_memory_free(memory, pattern->exec_streams, n_execs, sizeof *pattern->exec_streams);
     np_memory_free(memory, pattern->exec_ns, n_execs, sizeof *pattern->exec_ns);
     np_memory_free(memory, pattern->exec_marks, n_execs, sizeof *pattern->exec_marks);
@@ -89,16 +90,25 @@ static neap_status make_tables(np_pattern *pattern)
     return np_array_reserve(memory, &pattern->laps_ns, 64);
 }
 
-/* Does each of its blocks have a view? Those that live across the period's end do, unless the plan is an older one, in which
- * they begin anywhere. */
+static bool is_at_fork(const np_pattern *pattern, const np_program_life *life)
+{
+    for (size_t i = 0; i < pattern->forks.n; i++) {
+        if (life->begin < pattern->forks.items[i] && pattern->forks.items[i] < life->end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Does each of its blocks have a view? Those that live across the period's end do, or where another iteration parts from
+ * this one, unless the plan is an older one, in which they begin anywhere. */
 static bool is_view(const np_pattern *pattern, const np_program_life *life, uint64_t page_bytes)
 {
-    bool is_crossing = life->end > pattern->program.events.n;
-    for (uint32_t turn = 0; turn < life->n_places && is_crossing; turn++) {
-        is_crossing =
-            pattern->program.placed.items[life->first_placed + turn * life->n_placed].offset % page_bytes == 0;
+    bool may_move = life->end > pattern->program.events.n || is_at_fork(pattern, life);
+    for (uint32_t turn = 0; turn < life->n_places && may_move; turn++) {
+        may_move = pattern->program.placed.items[life->first_placed + turn * life->n_placed].offset % page_bytes == 0;
     }
-    return life->swapped || life->n_placed > 1 || is_crossing;
+    return life->swapped || life->n_placed > 1 || may_move;
 }
 
 static void make_actors(np_pattern *pattern, uint64_t page_bytes)
@@ -195,6 +205,10 @@ neap_status np_pattern_create(np_program *program, const np_pattern_facts *facts
     *program = (np_program){0};
     made->names_bytes = facts->names_bytes;
     status = make_tables(made);
+    for (size_t i = 0; i < facts->n_forks && status == NEAP_OK; i++) {
+        status = np_array_push(memory, &made->forks, facts->forks[i]);
+    }
+    made->n_forks_made = (uint32_t)made->forks.n;
     if (status != NEAP_OK) {
         np_pattern_free(made);
         return status;

@@ -44,6 +44,9 @@ typedef struct np_pattern {
     bool *doubted;         /* by life: it was used while it was away */
     np_doubt_array doubts; /* uses that were seen while the block was away */
     bool has_doubts;       /* and no plan without its swaps was asked for yet */
+    np_u32_array forks;    /* events at which other iterations part from this one (branch.h), */
+    uint32_t n_forks_made; /* of which so many were known when it was made, */
+    bool has_new_fork;     /* and a plan that knows them all was not asked for yet */
     np_doubt_array unseen; /* uses that were recorded, and not planned with (unseen.h) */
     np_array(np_visitor) visitors;
     uint64_t n_come;       /* visits since the last time they were planned for */
@@ -58,6 +61,8 @@ typedef struct np_pattern {
     bool was_entered;
     bool is_quick;       /* the pool alone, made in no time: a better one is to be asked for, */
     bool is_provisional; /* or was, and has not come: this one is not worth keeping for later runs */
+    bool is_hurried;     /* a program waited for it: with more time there may be a better one */
+    uint32_t n_entered;  /* times */
     uint32_t
         limit_pages;    /* the limit while it is followed, if that is higher than asked for, or none was; 0: no other */
     uint64_t taken_at;  /* events recorded when it was taken from the planner */
@@ -92,6 +97,8 @@ typedef struct np_pattern_facts {
     const uint32_t *name_at; /* by exec: into `names` */
     const char *names;
     size_t names_bytes;
+    const uint32_t *forks;
+    size_t n_forks;
 } np_pattern_facts;
 
 /* Takes the program over, also on failure. */

@@ -137,6 +137,7 @@ static void ask(neap_device *m)
         wish.doubts = refine->measured->doubts.items;
         wish.n_doubts = refine->measured->doubts.n;
         wish.unseen_of = refine->measured;
+        wish.forks = &refine->measured->forks;
     }
     if (!np_ask_for_plan(m, &wish)) {
         end(m);
@@ -259,7 +260,7 @@ void np_refine_lap(neap_device *m)
         begin(m, pattern);
     }
     if (refine->measured != pattern || pattern->laps_ns.n < LAPS_MEASURED || refine->is_asked || refine->next ||
-        atomic_load(&m->learner.is_busy)) {
+        (m->is_beneath && np_unknown_waits(m)) || atomic_load(&m->learner.is_busy)) {
         return;
     }
     judge(m);

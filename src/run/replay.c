@@ -259,6 +259,7 @@ static neap_trace *repeat_trace(const neap_trace *one, uint64_t next_id, const n
     if (status != NEAP_OK) {
         return NULL;
     }
+    r.all->is_cut = true;
     r.ids = np_memory_alloc_zero(memory, one->blocks.n, sizeof *r.ids);
     r.successor = np_memory_alloc_zero(memory, one->blocks.n, sizeof *r.successor);
     r.is_paired = np_memory_alloc_zero(memory, one->blocks.n, sizeof *r.is_paired);
@@ -274,6 +275,8 @@ static neap_trace *repeat_trace(const neap_trace *one, uint64_t next_id, const n
 }
 
 /* ---- iterations seen ---- */
+
+enum { SEEN_OFTEN = 2 };
 
 /* There may be several for the same events: the one that was followed last is meant. */
 static np_pattern *find_pattern(const neap_device *m, uint64_t hash)
@@ -305,14 +308,30 @@ static uint32_t count_seen(neap_device *m, uint64_t hash)
     return np_array_push(m->memory, &m->unknown, unknown) == NEAP_OK ? 1u : 0u;
 }
 
+/* Does one wait for its plan? It comes before better ones for those that have one. */
+bool np_unknown_waits(const neap_device *m)
+{
+    for (size_t i = 0; i < m->unknown.n; i++) {
+        const np_unknown *unknown = &m->unknown.items[i];
+        if (unknown->n_seen >= SEEN_OFTEN && np_history_age(&m->history, unknown->hash) < NP_HISTORY &&
+            !find_pattern(m, unknown->hash)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void np_unknown_note(neap_device *m)
 {
     uint64_t hash = m->recorder.hash;
     np_pattern *known = find_pattern(m, hash);
+    bool is_wanted;
     if (m->state != NEAP_STATE_LEAVE || !m->recorder.is_whole || m->recorder.n_events == 0) {
         return;
     }
     np_history_add(&m->history, hash);
+    np_log(m, NEAP_LOG_DEBUG, "an iteration of %llu events has ended off the plan: kind %016llx, which has %s plan",
+           (unsigned long long)m->recorder.n_events, (unsigned long long)hash, known ? "a" : "no");
     if (m->is_beneath) {
         if (known == m->pattern && known->has_doubts) {
             np_heed_iteration(m, known);
@@ -320,15 +339,22 @@ void np_unknown_note(neap_device *m)
         m->recorder.is_whole = false; /* nothing more is waited for */
         np_beneath_replan(m);
     }
-    if (!known && count_seen(m, hash) >= 2 && !atomic_load(&m->learner.is_busy) && np_has_room_for_pattern(m) &&
-        np_drain(m) == NEAP_OK) {
+    is_wanted = !known && count_seen(m, hash) >= SEEN_OFTEN && np_has_room_for_pattern(m);
+    if (is_wanted) {
+        np_learner_cancel(&m->learner);
+    }
+    if (is_wanted && !atomic_load(&m->learner.is_busy) && np_drain(m) == NEAP_OK) {
         neap_trace *one = np_recorder_take(&m->recorder);
         neap_trace *all = one ? repeat_trace(one, m->next_id, m->memory) : NULL;
-        neap_trace_free(one);
-        if (all) {
-            np_plan_wish wish = {.trace = all, .is_disturbed = true, .seed = m->options.seed};
+        np_u32_array forks = {0};
+        if (all && np_forks_find(m, one, &forks) == NEAP_OK) {
+            np_plan_wish wish = {.trace = all, .is_disturbed = true, .seed = m->options.seed, .forks = &forks};
             (void)np_ask_for_plan(m, &wish);
+        } else {
+            neap_trace_free(all);
         }
+        np_array_free(m->memory, &forks);
+        neap_trace_free(one);
     }
     m->recorder.is_whole = false; /* it is noted */
 }

@@ -89,12 +89,13 @@ static uint64_t neighbour_of(const neap_device *m, const neap_block *block)
 static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_block *block, const bool *is_contested)
 {
     bool is_loose = block->kind == NP_BLOCK_LOOSE;
+    bool is_movable = is_loose || (m->is_beneath && block->kind == NP_BLOCK_SWAPPED); /* of another plan */
     np_resident resident = {.id = block->id,
                             .lead = block->view.lead,
                             .neighbour = is_loose ? neighbour_of(m, block) : NP_NO_NEIGHBOUR,
                             .first_page = UINT32_MAX,
                             .life = NP_NO_LIFE,
-                            .is_outside = !is_loose || block->is_extra || block->is_exported};
+                            .is_outside = !is_movable || block->is_extra || block->is_exported};
     neap_status status = NEAP_OK;
     if (is_contested && owns_home(block, is_contested)) {
         resident.first_page = (uint32_t)lesson->home_pages.n;
@@ -113,7 +114,7 @@ static neap_status add_resident(neap_device *m, np_lesson *lesson, const neap_bl
 
 neap_status np_list_residents(neap_device *m, bool is_anew, np_lesson *lesson)
 {
-    bool *is_contested = np_memory_alloc_zero(m->memory, m->n_arena, sizeof *is_contested);
+    bool *is_contested = np_memory_alloc_zero(m->memory, m->arena.n_pages, sizeof *is_contested);
     claims homes = {0};
     neap_status status = is_contested ? list_homes(m, &homes) : NEAP_NO_MEMORY;
     if (status == NEAP_OK) {
@@ -123,7 +124,7 @@ neap_status np_list_residents(neap_device *m, bool is_anew, np_lesson *lesson)
         status = add_resident(m, lesson, block, is_anew ? NULL : is_contested);
     }
     np_array_free(m->memory, &homes);
-    np_memory_free(m->memory, is_contested, m->n_arena, sizeof *is_contested);
+    np_memory_free(m->memory, is_contested, m->arena.n_pages, sizeof *is_contested);
     lesson->beside_bytes += (uint64_t)m->small.slabs.n * m->small.slab_pages * m->device->page_bytes;
     if (m->side.view.numbers) { /* and a little room for it to grow */
         lesson->beside_bytes += (m->side.slabs.n + 1) * m->side.slab_bytes;

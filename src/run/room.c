@@ -182,6 +182,16 @@ static neap_status take_now(neap_device *m, const demand *d, uint32_t n_new, uin
     return status;
 }
 
+/* By n unused pages, or less: there are more than the limit allows. */
+static bool shrink_arena(neap_device *m, uint32_t n)
+{
+    if (m->pages.n_arena_unused == 0 || np_drain(m) != NEAP_OK) {
+        return false;
+    }
+    np_retired_give_back(m); /* spares may show what goes */
+    return np_arena_shrink(m, m->n_arena > n ? m->n_arena - n : 0);
+}
+
 static neap_status take(neap_device *m, const demand *d, uint32_t *numbers)
 {
     uint32_t most = m->limit_pages < m->device->n_pages ? m->limit_pages : m->device->n_pages;
@@ -206,6 +216,9 @@ static neap_status take(neap_device *m, const demand *d, uint32_t *numbers)
             usual = held;
             status = NEAP_OK;
             continue;
+        }
+        if (d->may_borrow && held > most && shrink_arena(m, held - most)) {
+            continue; /* it was made for a plan that may hold more */
         }
         status = free_something(m, &gone);
         if (status == NEAP_OK && !gone) {

@@ -9,6 +9,9 @@
 typedef struct np_study {
     np_lesson *lesson;
     np_period period;
+    np_u32_array exact_at; /* the period's accesses before they were widened, as in np_period */
+    np_array(neap_access) exact;
+    uint32_t margin; /* by which they are */
     np_timeline timeline;
     np_planner planner;
     np_judged judged;

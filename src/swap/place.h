@@ -22,6 +22,7 @@ typedef struct np_home {
     uint64_t lead;         /* where in a page it begins */
     uint32_t neighbour;    /* life that ends in the page in which it begins, before it; NP_NO_HOME: none */
     bool is_outside;       /* it is kept elsewhere: it has no place, and no swaps */
+    bool is_view;          /* not persistent: it is to be seen at a place of its own choice, and begins at a page */
 } np_home;
 
 #define NP_NO_HOME UINT32_MAX

@@ -25,7 +25,7 @@ typedef struct stay {
     uint32_t first_exec; /* that uses it, counted on */
     const np_absent_part *parts;
     uint32_t n_parts;
-    bool is_crossing; /* it lives across the period's end, and must be a view */
+    bool is_view; /* it must be one, since it lives across the period's end, say */
 } stay;
 
 static int compare_u32(uint32_t a, uint32_t b)
@@ -273,7 +273,7 @@ static neap_status add_placed(np_place_problem *p, const np_placed *placed, cons
 static neap_status add_segment(np_place_problem *p, const stay *block, uint64_t at, uint64_t past)
 {
     np_placed placed = {.at = at, .bytes = past - at, .life = block->life};
-    bool paged = is_cut(p, block) || block->is_crossing || (block->home && !block->home->pages);
+    bool paged = is_cut(p, block) || block->is_view || (block->home && !block->home->pages);
     np_spot spot = {(uint32_t)p->problem.buffers.n, 0};
     uint64_t align = paged ? p->options->page : p->problem.unit;
     uint32_t n_pieces = 0;
@@ -371,7 +371,7 @@ static neap_status add_held(np_place_problem *p, uint32_t life_index, const np_s
                  .life = life_index,
                  .begin = life->begin,
                  .end = life->end,
-                 .is_crossing = p->options->homes && !life->persistent && life->end > p->round,
+                 .is_view = home && !life->persistent && (life->end > p->round || home->is_view),
                  .parts = parts,
                  .n_parts = n_parts};
     if (home && (home->is_outside || home->pages) && (!life->persistent || (home->is_outside && n_parts > 0))) {

@@ -65,7 +65,8 @@ static neap_status fill_from_run(np_period *period, const np_run *run)
     period->run_length = run->end - run->begin;
     period->first_answer = run->first_answer;
     period->leak_bytes = (uint64_t)run->leak_bytes;
-    period->origin = find_cut(period->trace, run->begin, run->period);
+    period->origin = period->trace->is_cut ? (run->begin + run->period - 1) / run->period * run->period
+                                           : find_cut(period->trace, run->begin, run->period);
     life_of_block = np_memory_alloc(memory, n_blocks, sizeof *life_of_block);
     if (!life_of_block) {
         return NEAP_NO_MEMORY;

@@ -30,8 +30,9 @@ typedef struct np_period {
     uint32_t run_length;   /* events of the run */
     uint32_t first_answer; /* events after which the online detector answered with this run until its end; NEAP_NEVER:
                             * it is known from the end of the trace only */
-    uint32_t origin;       /* event of the trace that is time 0: of lowest load, begin <= origin < begin + length; the
-                          * period that starts there lies inside the run */
+    uint32_t origin;       /* event of the trace that is time 0: of lowest load, or the first of an iteration where
+                          * that is known (is_cut); begin <= origin < begin + length; the period that starts there lies
+                          * inside the run */
     uint64_t leak_bytes;
     np_array(np_life) lives;         /* in order of begin; leaked blocks (never freed, malloc'd anew) are left out */
     size_t n_leaked;                 /* blocks a period leaks */

@@ -21,6 +21,7 @@ typedef np_array(char) np_char_array;
 struct neap_trace {
     const neap_memory *memory;
     bool is_csv; /* a placement problem: mallocs and frees only, one period by definition */
+    bool is_cut; /* its first event is the first of an iteration: so is the period's */
     np_event_array events;
     np_block_array blocks;
     np_access_array accesses; /* of all execs, in order; an event names its range */

@@ -238,16 +238,16 @@ static void test_makes_room(void **state)
     (void)state;
     little_start(&p, &options);
     little_laps(&p, 10);
-    for (uint32_t lap = 0; lap < 70; lap++) {
+    for (uint32_t lap = 0; lap < 10 * (NP_MAX_PATTERNS - 1); lap++) {
         little_lap(&p, kind_of(lap / 10));
     }
     ASSERT_EQ(little_stats(&p).n_patterns, NP_MAX_PATTERNS);
     for (uint32_t lap = 0; lap < NP_HISTORY + 20; lap++) {
-        little_lap(&p, kind_of(8));
+        little_lap(&p, kind_of(NP_MAX_PATTERNS));
     }
     stats = little_stats(&p);
     for (uint32_t lap = 0; lap < 20; lap++) {
-        little_lap(&p, kind_of(8));
+        little_lap(&p, kind_of(NP_MAX_PATTERNS));
     }
     ASSERT_EQ(little_stats(&p).n_iterations, stats.n_iterations + 20);
     ASSERT_EQ(little_stats(&p).n_departures, stats.n_departures);

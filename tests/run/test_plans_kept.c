@@ -282,7 +282,7 @@ static void test_raised_limit(void **state)
     ASSERT_EQ(little_stats(&p).limit, limit);
     ASSERT_LE(little_stats(&p).peak_held, limit);
     ASSERT_EQ(little_stats(&p).n_iterations, 2);
-    ASSERT_EQ(p.n_lines, 0);
+    ASSERT_EQ(p.n_lines, little_count(&p, "entered the plan"));
     little_end(&p);
 }
 
