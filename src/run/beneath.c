@@ -11,7 +11,7 @@
 #include "trace/copy.h"
 
 enum {
-    ENTERED_OFTEN = 4,      /* other kinds of iterations come in between: its execs are not timed on the plan */
+    ENTERED_OFTEN = 16,     /* other kinds of iterations come in between: its execs are not timed on the plan */
     MANY_DOUBTS = 6,        /* uses of one block: it is not swapped any more */
     DOUBTED_KEPT = 1 << 12, /* blocks: those of the last iterations are among them */
 };
