@@ -93,6 +93,7 @@ check swap-list 'neap swap --limit 80% --link 20GB/s --method doa --list $OUT/l.
 check swap-recorded-busy '{ cat swap.neap; echo meta link=10/8/15GB/s link_latency_us=3 link_busy_share=0.9; } > $OUT/busy.neap && neap swap --run --limit 80% $OUT/busy.neap | grep "link" && neap swap --run --limit 80% --json $OUT/busy.neap | grep busy_share'
 check swap-recorded-link '{ cat swap.neap; echo meta link=10/8/15GB/s link_latency_us=3; } > $OUT/linked.neap && neap swap --limit 80% --method doa --json $OUT/linked.neap | grep -A 6 "\"link\""'
 check swap-given-link '{ cat swap.neap; echo meta link=10/8/15GB/s; } > $OUT/linked.neap && neap swap --limit 80% --method doa --link 20GB/s --json $OUT/linked.neap | grep -A 6 "\"link\""'
+check swap-no-times 'sed "s/ step_ms=[0-9.]*//; s/^\(exec [^ ]* [0-9]*\) [0-9]*/\1 0/" swap.neap > $OUT/z.neap && neap swap --limit 80% --method doa --link 20GB/s $OUT/z.neap | grep -v planned'
 check swap-enough 'neap swap --limit 1GB --method doa swap.neap'
 check swap-below 'neap swap --limit 20MB swap.neap'
 check swap-below-json 'neap swap --limit 20MB --json swap.neap'
