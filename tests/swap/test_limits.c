@@ -1,0 +1,85 @@
+/* test_limits.c: plans at several limits and by several methods beside each other, on recordings.
+ *
+ * The clock is the test's own, so that each plan is given the same time, and is the same wherever it is made. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "swap/recorded.h"
+#include "testing.h"
+
+enum { LOOK_NS = 20000 };
+
+static uint64_t now_ns;
+
+uint64_t np_clock_ns(void) /* in place of the library's: each look at it takes the same time */
+{
+    return now_ns += LOOK_NS;
+}
+
+static neap_trace *read_recorded(const char *name)
+{
+    char file[64];
+    char path[TEST_PATH_BYTES];
+    neap_trace *trace;
+    (void)snprintf(file, sizeof file, "traces/%s.neap.gz", name);
+    test_data_path(path, file);
+    ASSERT_OK(neap_trace_read(path, NULL, NULL, &trace));
+    return trace;
+}
+
+/* INFINITY: there is no plan. */
+static double overhead_of(const neap_trace *trace, const neap_swap_options *options)
+{
+    neap_swap_plan *plan;
+    double overhead;
+    neap_status status = neap_swap_make(trace, options, NULL, NULL, &plan);
+    ASSERT_TRUE(status == NEAP_OK || status == NEAP_NO_PLAN);
+    if (status == NEAP_NO_PLAN) {
+        return INFINITY;
+    }
+    overhead = neap_swap_get_summary(plan)->overhead;
+    ASSERT_LE(neap_swap_get_summary(plan)->footprint, neap_swap_get_summary(plan)->limit);
+    neap_swap_free(plan);
+    return overhead;
+}
+
+/* ---- the mix ---- */
+
+static void mix_is_as_good_as_each(const char *name, neap_swap_options options)
+{
+    neap_trace *trace = read_recorded(name);
+    double best = INFINITY;
+    double mix;
+    for (int method = NEAP_SWAP_DOA; method < NEAP_SWAP_N_METHODS; method++) {
+        options.method = (neap_swap_method)method;
+        best = fmin(best, overhead_of(trace, &options));
+    }
+    options.method = NEAP_SWAP_BO;
+    mix = overhead_of(trace, &options);
+    ASSERT_TRUE(mix <= best);
+    neap_trace_free(trace);
+}
+
+static void mixes_are_as_good_as_their_scores(void **state)
+{
+    static const neap_link old = {.out_gbs = 13.2, .in_gbs = 12.1, .latency_us = 5};
+    static const neap_link new = {.out_gbs = 55, .in_gbs = 55, .both_gbs = 100, .latency_us = 2};
+    neap_swap_options options = {.link = old, .slower = 7.5, .limit_share = 0.6, .seconds = 1, .n_threads = 1};
+    (void)state;
+    mix_is_as_good_as_each("vgg16-100-32", options);
+    if (!TEST_SANITIZED) {
+        mix_is_as_good_as_each("resnet18-100-32-fp32", options);
+        options = (neap_swap_options){.link = new, .limit_share = 0.7, .seconds = 1, .n_threads = 1};
+        mix_is_as_good_as_each("vgg16-100-32", options);
+        mix_is_as_good_as_each("resnet18-100-32-fp32", options);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mixes_are_as_good_as_their_scores),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
