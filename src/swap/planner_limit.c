@@ -369,7 +369,11 @@ static neap_status plan_by(np_planner *planner, np_chooser *by, uint64_t limit, 
             status = raise_aim(planner, by, limit, &aim, missed, best);
         }
     }
-    return status == NEAP_OK && best->place.footprint > limit ? NEAP_NO_PLAN : status;
+    if (status != NEAP_OK || best->place.footprint <= limit) {
+        return status;
+    }
+    np_planner_note_nearest(planner, best->place.footprint);
+    return NEAP_NO_PLAN;
 }
 
 /* The mix of the scores: each of them alone, too, in the time that it has where it is asked for alone. At one load the mix

@@ -1,5 +1,6 @@
 /* swap.c: the public planner of swaps. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -292,6 +293,18 @@ static neap_status fail_below_floor(const setting *s, uint64_t limit)
                    event_of(s, s->floor.exec), (unsigned long long)s->floor.bytes);
 }
 
+static void fail_within(const setting *s, uint64_t limit)
+{
+    char nearest[64] = "";
+    if (s->planner.nearest > 0) {
+        (void)snprintf(nearest, sizeof nearest, "; the lowest it found needs %llu",
+                       (unsigned long long)s->planner.nearest);
+    }
+    (void)np_fail(s->error, NEAP_NO_PLAN, "no plan within %llu bytes was found by %s%s; the floor is %llu",
+                  (unsigned long long)limit, neap_swap_method_name(s->options.method), nearest,
+                  (unsigned long long)s->floor.bytes);
+}
+
 /* In bytes; 0 where none was given, and at least one where one was. */
 static uint64_t limit_of(const setting *s)
 {
@@ -315,9 +328,7 @@ static neap_status plan_swaps(setting *s, neap_swap_plan **plan)
     status = limit == 0 ? np_plan_without_overhead(&s->planner, s->options.overhead, &judged, &lowest_peak)
                         : np_plan_within_limit(&s->planner, s->options.method, limit, &judged);
     if (status == NEAP_NO_PLAN) {
-        (void)np_fail(s->error, status, "no plan within %llu bytes was found by %s; the floor is %llu",
-                      (unsigned long long)limit, neap_swap_method_name(s->options.method),
-                      (unsigned long long)s->floor.bytes);
+        fail_within(s, limit);
     }
     if (status == NEAP_OK) {
         status = np_plan_bound(&s->planner, &judged);

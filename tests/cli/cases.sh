@@ -158,7 +158,7 @@ holds swap-run-words 'run_json --limit 95% && has limit limit_was_raised peak_lo
 holds swap-run-limit 'run_json --limit 95% && le $(value footprint) $(value limit) &&
     le $(value bound_overhead) $(value overhead) && test $(value limit) = 56780390'
 holds swap-run-bytes 'run_json --limit 58MB && test $(value limit) = 56623104'
-holds swap-run-raised 'run_json --limit 30MB && test $(value limit_was_raised) = true && le $(value load_min) $(value limit)'
+holds swap-run-raised 'run_json --limit 30MB && test $(value limit_was_raised) = true && le 30000000 $(value limit) && le $(value footprint) $(value limit)'
 holds swap-run-overhead 'run_json --overhead 5% && le $(value overhead) 0.05 && test $(value overhead_allowed) = 0.05 &&
     le $(value footprint) $(value limit) && le $(value limit) $(value peak_load)'
 for o in --list=$OUT/l.csv --svg=$OUT/s.svg --steps=3 --largest=3 --slower=2 --page=2MiB --align=512; do

@@ -76,10 +76,37 @@ static void mixes_are_as_good_as_their_scores(void **state)
     }
 }
 
+/* ---- limits that are too low ---- */
+
+/* A run raises a limit that it finds no plan for. What it then holds is no more than under a higher limit, whether that is
+ * held or raised, too. */
+static void stricter_limits_get_no_more_memory(void **state)
+{
+    static const double shares[] = {0.7, 0.6, 0.5, 0.3, 0.12};
+    neap_trace *trace = read_recorded("resnet18-100-32-fp32");
+    neap_foresee_options options = {.link = {.out_gbs = 50, .in_gbs = 50}, .min_block = 1 << 20, .page = 4096};
+    uint64_t before = UINT64_MAX / 2;
+    (void)state;
+    options.seconds = 0.05;
+    options.n_threads = 1;
+    for (size_t i = 0; i < (TEST_SANITIZED ? 3 : sizeof shares / sizeof *shares); i++) {
+        neap_foreseen seen;
+        options.limit_share = TEST_SANITIZED ? shares[2 * i] : shares[i];
+        ASSERT_OK(neap_foresee(trace, &options, NULL, NULL, &seen));
+        ASSERT_EQ(seen.limit_was_raised, options.limit_share < 0.55);
+        ASSERT_TRUE(!seen.limit_was_raised || seen.limit < seen.load_min);
+        ASSERT_LE(seen.footprint, seen.limit);
+        ASSERT_LE(seen.footprint, before + before / 200); /* searches end where their time does */
+        before = seen.footprint;
+    }
+    neap_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mixes_are_as_good_as_their_scores),
+        cmocka_unit_test(stricter_limits_get_no_more_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
