@@ -226,7 +226,8 @@ void swap_note_times(const neap_trace *trace)
         has_times = events[i].kind == NEAP_EVENT_EXEC && events[i].duration_ns > 0;
     }
     if (!has_times) {
-        (void)printf("\n  No exec of this trace has a duration: each counts as 1 ns, and the overhead means nothing.\n");
+        (void)printf(
+            "\n  No exec of this trace has a duration: each counts as 1 ns, and the overhead means nothing.\n");
     }
 }
 

@@ -170,10 +170,16 @@ sweep() { neap swap --sweep --steps 6 --seconds 0.2 --link 20GB/s "$@" swap.neap
 check sweep-header 'sweep --svg $OUT/s.svg | head -n 1'
 holds sweep-rows 'sweep > $OUT/w && test $(wc -l < $OUT/w) = 7'
 holds sweep-falls 'tail -n +2 $OUT/w | cut -d, -f1 | sort -c -n -r -u'
-holds sweep-order 'awk -F, "NR > 1 { best = \$5; for (i = 6; i <= 8; i++) if (\$i < best) best = \$i
+holds sweep-order 'awk -F, "NR > 1 { for (i = 3; i <= 10; i++) if (\$i == \"\") \$i = 1e9
+    best = \$5; for (i = 6; i <= 8; i++) if (\$i < best) best = \$i
     if (\$3 > \$4 + 1e-6 || \$4 > best + 1e-6 || \$9 > \$3 + 1e-6 || \$10 > \$9 + 1e-6) print }" $OUT/w'
 holds sweep-json 'sweep --json | grep -c "\"search\":" | grep -qx 6'
 holds sweep-drawn 'tail -n 1 $OUT/s.svg | grep -qx "</svg>" && test $(grep -c "<title>search at" $OUT/s.svg) = 6'
+holds sweep-on-load 'sweep --on load > $OUT/v && test $(wc -l < $OUT/v) = 7 && ! cmp -s $OUT/v $OUT/w'
+holds sweep-footprints 'awk -F, "NR > 1 && \$11 > \$1 { print }" $OUT/w'
+holds swap-on-load 'le 20000000 $(neap swap --limit 80% --on load --method doa --json swap.neap | sed -n "s/.*\"footprint\": \([0-9]*\).*/\1/p")'
+check swap-on-alone 'neap swap --on load swap.neap'
+check swap-on-what 'neap swap --sweep --on time swap.neap'
 check sweep-never 'neap swap --sweep never.neap'
 check sweep-svg-full 'neap swap --sweep --steps 2 --seconds 0.1 --svg /dev/full swap.neap'
 

@@ -102,10 +102,44 @@ static void stricter_limits_get_no_more_memory(void **state)
     neap_trace_free(trace);
 }
 
+/* ---- curves ---- */
+
+/* On the footprint and on the load: the mix is as good as its scores, the search as the mix, and a limit costs no more than
+ * a lower one. */
+static void curves_fall(void **state)
+{
+    enum { N_ROWS = 8 };
+    neap_trace *trace = read_recorded("vgg16-100-32");
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        neap_swap_options options = {.link = {.out_gbs = 55, .in_gbs = 55, .both_gbs = 100, .latency_us = 2},
+                                     .on_load = i == 1,
+                                     .seconds = 0.05,
+                                     .n_threads = 1};
+        neap_sweep_row rows[N_ROWS];
+        ASSERT_OK(neap_swap_sweep(trace, &options, N_ROWS, NULL, NULL, rows));
+        ASSERT_TRUE(rows[0].overhead[NEAP_SWAP_SEARCH] == 0);
+        ASSERT_TRUE(isfinite(rows[N_ROWS - 3].overhead[NEAP_SWAP_SEARCH]));
+        for (int k = 0; k < N_ROWS; k++) {
+            const double *overhead = rows[k].overhead;
+            ASSERT_TRUE(overhead[NEAP_SWAP_SEARCH] <= overhead[NEAP_SWAP_BO]);
+            ASSERT_TRUE(overhead[NEAP_SWAP_SEARCH] >= rows[k].bound_overhead - 1e-9);
+            for (int method = 0; method < NEAP_SWAP_N_METHODS; method++) {
+                ASSERT_TRUE(method < NEAP_SWAP_DOA || overhead[NEAP_SWAP_BO] <= overhead[method]);
+                ASSERT_TRUE(k == 0 || rows[k - 1].overhead[method] <= overhead[method]);
+            }
+            ASSERT_EQ(rows[k].footprint > 0, isfinite(overhead[NEAP_SWAP_SEARCH]));
+            ASSERT_TRUE(options.on_load || rows[k].footprint <= rows[k].limit);
+        }
+    }
+    neap_trace_free(trace);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mixes_are_as_good_as_their_scores),
+        cmocka_unit_test(curves_fall),
         cmocka_unit_test(stricter_limits_get_no_more_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
