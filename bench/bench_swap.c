@@ -326,11 +326,12 @@ static void write_sweep(bench *b, const char *name, const sweep_tallies *t, bool
 
 static void sweep(bench *b, const input *in, sweep_tallies *all)
 {
-    const neap_swap_options options = options_of(b);
+    neap_swap_options options = options_of(b);
     neap_sweep_row rows[N_STEPS];
     neap_error error = {""};
     sweep_tallies t = {0};
     uint64_t begin = np_clock_ns();
+    options.on_load = true;
     neap_status status = neap_swap_sweep(in->trace, &options, N_STEPS, NULL, &error, rows);
     if (status != NEAP_OK) {
         (void)fprintf(stderr, "bench_swap: %s: %s\n", in->name, error.text);

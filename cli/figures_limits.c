@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "draw.h"
 #include "figures.h"
@@ -106,6 +107,26 @@ static neap_status plan_lowest_curve(const chart *c, neap_error *why, curve *res
     return status;
 }
 
+/* A plan that holds a limit holds all higher ones, too: searches differ in how far they get. */
+static neap_status take_lower_plans(chart *c)
+{
+    for (size_t i = c->n_curves; i-- > 1;) {
+        const curve *lower = &c->curves[i];
+        curve *higher = &c->curves[i - 1];
+        if (!lower->load || (higher->load && higher->overhead <= lower->overhead)) {
+            continue;
+        }
+        uint64_t *load = higher->load ? higher->load : malloc((c->n + 1) * sizeof *load);
+        if (!load) {
+            return NEAP_NO_MEMORY;
+        }
+        memcpy(load, lower->load, c->n * sizeof *load);
+        higher->load = load;
+        higher->overhead = lower->overhead;
+    }
+    return NEAP_OK;
+}
+
 static neap_status chart_make(chart *c, neap_error *why)
 {
     uint32_t begin = 0;
@@ -122,7 +143,10 @@ static neap_status chart_make(chart *c, neap_error *why)
         c->curves[i].limit = c->peak - (uint64_t)((double)(c->peak - c->load_min) * (double)(i + 1) / N_LIMITS);
         status = plan_curve(c, why, &c->curves[i]);
     }
-    return status == NEAP_OK && c->n_curves ? plan_lowest_curve(c, why, &c->curves[c->n_curves - 1]) : status;
+    if (status == NEAP_OK && c->n_curves) {
+        status = plan_lowest_curve(c, why, &c->curves[c->n_curves - 1]);
+    }
+    return status == NEAP_OK ? take_lower_plans(c) : status;
 }
 
 static void chart_free(chart *c)

@@ -24,8 +24,11 @@ typedef struct report_request {
 typedef struct report_limit {
     unsigned percent; /* of the peak load; 0: the lowest limit that costs no time */
     neap_status status;
-    neap_error error;     /* why there is no plan */
-    neap_swap_plan *plan; /* NULL: none was found */
+    neap_error error;           /* why there is no plan */
+    neap_swap_plan *made;       /* for this limit; NULL: none was found */
+    const neap_swap_plan *plan; /* the cheapest that holds it, of all that were made; NULL: there is none */
+    uint64_t limit;             /* bytes */
+    double bound_overhead;      /* at this limit */
 } report_limit;
 
 typedef struct report_subject {

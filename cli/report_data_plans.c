@@ -42,12 +42,12 @@ void report_put_limit(json *out, const report_limit *limit)
         return;
     }
     const neap_swap_summary *summary = neap_swap_get_summary(limit->plan);
-    json_uint(out, "limit", summary->limit);
+    json_uint(out, "limit", limit->limit);
     json_uint(out, "footprint", summary->footprint);
     json_uint(out, "footprint_bound", summary->footprint_bound);
     json_uint(out, "planned_peak", summary->planned_peak);
     json_real(out, "overhead", summary->overhead);
-    json_real(out, "bound_overhead", summary->bound_overhead);
+    json_real(out, "bound_overhead", limit->bound_overhead);
     json_uint(out, "swaps", summary->n_swaps);
     json_uint(out, "bytes_out", summary->bytes_out);
     json_uint(out, "bytes_in", summary->bytes_in);

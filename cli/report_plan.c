@@ -47,7 +47,7 @@ int report_plan_pool(const report_request *request, const char *path, report_sub
 void report_subject_free(report_subject *subject)
 {
     for (size_t i = 0; i < subject->n_limits; i++) {
-        neap_swap_free(subject->limits[i].plan);
+        neap_swap_free(subject->limits[i].made);
     }
     free(subject->limits);
     neap_plan_free(subject->pool);
@@ -76,7 +76,8 @@ static neap_status plan_limit(const report_request *request, const report_subjec
     neap_swap_options options = request->options;
     options.limit_share = limit->percent / 100.0;
     options.link = subject->link;
-    limit->status = neap_swap_make(subject->trace, &options, NULL, &limit->error, &limit->plan);
+    limit->status = neap_swap_make(subject->trace, &options, NULL, &limit->error, &limit->made);
+    limit->plan = limit->made;
     return limit->status == NEAP_NO_PLAN ? NEAP_OK : limit->status;
 }
 
@@ -136,6 +137,28 @@ static neap_status plan_row(const report_request *request, report_subject *subje
     return status;
 }
 
+/* A plan that holds a limit holds all higher ones, too: searches differ in how far they get. A bound at a higher limit is
+ * one at a lower limit as well. */
+static void share_plans(report_subject *subject)
+{
+    double bound = 0;
+    for (size_t i = 0; i < subject->n_limits; i++) {
+        report_limit *limit = &subject->limits[i];
+        const neap_swap_summary *own = limit->made ? neap_swap_get_summary(limit->made) : NULL;
+        limit->bound_overhead = own ? own->bound_overhead : bound;
+        limit->limit = own ? own->limit : (uint64_t)(limit->percent / 100.0 * (double)free_summary(subject)->peak_load);
+        bound = i > 0 ? limit->bound_overhead : 0;
+        for (size_t k = 0; k < subject->n_limits && i > 0; k++) {
+            const neap_swap_summary *other =
+                subject->limits[k].made ? neap_swap_get_summary(subject->limits[k].made) : NULL;
+            if (other && other->footprint <= limit->limit &&
+                (!limit->plan || other->overhead < neap_swap_get_summary(limit->plan)->overhead)) {
+                limit->plan = subject->limits[k].made;
+            }
+        }
+    }
+}
+
 int report_plan_limits(const report_request *request, report_subject *subjects, size_t n_subjects, neap_status *status,
                        neap_error *error)
 {
@@ -157,6 +180,7 @@ int report_plan_limits(const report_request *request, report_subject *subjects, 
                 term_progress_clear();
                 return report_failure(subjects[i].path, *status, error);
             }
+            share_plans(&subjects[i]);
         }
     }
     term_progress_clear();

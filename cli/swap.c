@@ -25,6 +25,7 @@ typedef struct swap_args {
     bool sweep;
     bool run;
     const char *limit; /* as given, NULL: not at all */
+    unsigned on;       /* index into on_names, or NO_METHOD */
     const char *overhead;
     const char *link;
     const char *slower;
@@ -46,6 +47,11 @@ static const char *const method_names[] = {"search", "bo", "doa", "aoa", "wdoa",
 static const neap_swap_method methods[] = {NEAP_SWAP_SEARCH, NEAP_SWAP_BO,   NEAP_SWAP_DOA,
                                            NEAP_SWAP_AOA,    NEAP_SWAP_WDOA, NEAP_SWAP_SWDOA};
 
+enum { ON_FOOTPRINT, ON_LOAD };
+static const char *const on_names[] = {"footprint", "load", NULL};
+
+#define SWEEP_SECONDS 0.5 /* for each limit and method, unless given */
+
 /* ---- from arguments to a request ---- */
 
 typedef struct given_option {
@@ -66,6 +72,7 @@ static bool agrees_with_run(const swap_args *args)
         {args->slower != NULL, "slower"},
         {args->page != 0, "page"},
         {args->alignment != 0, "align"},
+        {args->on != NO_METHOD, "on"},
     };
     for (size_t i = 0; i < sizeof not_with_run / sizeof not_with_run[0]; i++) {
         if (not_with_run[i].is_given) {
@@ -107,6 +114,9 @@ static bool agrees(const swap_args *args)
     if (!args->sweep && !args->limit && args->method != NO_METHOD && methods[args->method] != NEAP_SWAP_SEARCH) {
         return options_wrong(&verb_swap, "--method %s goes with --limit; the lowest limit is found by search",
                              method_names[args->method]);
+    }
+    if (!args->sweep && !args->limit && args->on != NO_METHOD) {
+        return options_wrong(&verb_swap, "--on goes with --limit and --sweep: it says what limits are on");
     }
     if (!args->sweep && (args->svg || args->n_steps)) {
         return options_wrong(&verb_swap, "--%s goes with --sweep", args->svg ? "svg" : "steps");
@@ -217,11 +227,12 @@ static bool make_request(const swap_args *args, swap_request *request)
             {
                 .method = args->method == NO_METHOD ? NEAP_SWAP_SEARCH : methods[args->method],
                 .slower = 1,
+                .on_load = args->on == ON_LOAD,
                 .overhead = 0.001,
                 .min_block = args->run && !args->min_block ? NEAP_RUN_MIN_BLOCK : args->min_block,
                 .page = args->page,
                 .alignment = args->alignment,
-                .seconds = args->seconds,
+                .seconds = args->seconds > 0 || !args->sweep ? args->seconds : SWEEP_SECONDS,
                 .seed = args->seed,
                 .n_threads = (unsigned)args->n_threads,
             },
@@ -268,7 +279,7 @@ static int plan_swaps(const swap_request *request, const neap_trace *trace)
 
 static int run_swap(const verb *self, int n_args, char **args)
 {
-    swap_args parsed = {.method = NO_METHOD, .n_largest = NO_NUMBER, .margin = NO_NUMBER};
+    swap_args parsed = {.method = NO_METHOD, .on = NO_METHOD, .n_largest = NO_NUMBER, .margin = NO_NUMBER};
     swap_request request;
     if (!options_parse(self, n_args, args, &parsed.common)) {
         return EXIT_BAD;
@@ -312,6 +323,8 @@ static int run_swap(const verb *self, int n_args, char **args)
 static const option swap_options[] = {
     SWAP_OPTION("limit", OPTION_TEXT, limit, .value = "SIZE|SHARE",
                 .help = "hold no more than this: 447MB, 8GiB, or 70% of the peak load"),
+    SWAP_OPTION("on", OPTION_CHOICE, on, .value = "footprint|load", .choices = on_names,
+                .help = "limit the footprint, which is the default, or the load, as in the paper"),
     SWAP_OPTION("zero-overhead", OPTION_FLAG, zero_overhead,
                 .help = "find the lowest limit that costs no time: what is "
                         "done where no limit is given"),
@@ -328,7 +341,8 @@ static const option swap_options[] = {
                 .help = "parts of blocks are multiples of this; 2MiB unless given"),
     SWAP_OPTION("align", OPTION_SIZE, alignment, .value = "BYTES", .least = 1,
                 .help = "of every block; 512 unless given"),
-    SWAP_OPTION("seconds", OPTION_SECONDS, seconds, .value = "S", .help = "stop the search by then; 2 unless given"),
+    SWAP_OPTION("seconds", OPTION_SECONDS, seconds, .value = "S",
+                .help = "stop the search by then; 2 unless given, 0.5 for each limit and method of a sweep"),
     SWAP_OPTION("seed", OPTION_UINT, seed, .value = "N", .help = "of the search; the same seed gives the same plan"),
     SWAP_OPTION("threads", OPTION_UINT, n_threads, .value = "N", .least = 1,
                 .help = "as many as there are cores, 8 at most, unless given; 2 with --run"),

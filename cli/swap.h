@@ -47,6 +47,9 @@ const char *swap_link_text(const neap_link *link, char *text, size_t n);
 void swap_print_json(const swap_request *request, const neap_trace *trace, const neap_swap_summary *summary);
 void swap_print_summary(const swap_request *request, const neap_trace *trace, const neap_swap_summary *summary);
 
+/* One line more below a table, where no exec of the trace takes any time: overheads mean nothing then. */
+void swap_note_times(const neap_trace *trace);
+
 /* A table of the largest swaps: which block, when it leaves and returns, and
  * what that takes. False, after a line on stderr, where it cannot be made. */
 bool swap_print_largest(const swap_request *request, const neap_trace *trace, const neap_swap_plan *plan);

@@ -152,6 +152,7 @@ int swap_foresee(const swap_request *request, const neap_trace *trace)
         print_json(request, &options, &seen);
     } else {
         print_table(request, &options, &seen);
+        swap_note_times(trace);
     }
     return EXIT_GOOD;
 }

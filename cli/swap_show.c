@@ -217,6 +217,20 @@ static void rows_of_times(table *t, const swap_request *request, const neap_swap
     TABLE_ROW(t, TERM_PLAIN, "swaps", units_count(summary->n_swaps, (char[UNITS_CHARS]){0}), "", note);
 }
 
+void swap_note_times(const neap_trace *trace)
+{
+    size_t n_events;
+    const neap_event *events = neap_trace_events(trace, &n_events);
+    bool has_times = neap_trace_meta(trace, "step_ms") != NULL;
+    for (size_t i = 0; i < n_events && !has_times; i++) {
+        has_times = events[i].kind == NEAP_EVENT_EXEC && events[i].duration_ns > 0;
+    }
+    if (!has_times) {
+        (void)printf(
+            "\n  No exec of this trace has a duration: each counts as 1 ns, and the overhead means nothing.\n");
+    }
+}
+
 void swap_print_summary(const swap_request *request, const neap_trace *trace, const neap_swap_summary *summary)
 {
     char text[UNITS_CHARS];
@@ -235,4 +249,5 @@ void swap_print_summary(const swap_request *request, const neap_trace *trace, co
     (void)snprintf(note, sizeof note, "planned in %s", units_seconds(summary->seconds, text));
     TABLE_ROW(&t, TERM_PLAIN, "method", summary->method, "", note);
     table_end(&t, 2, stdout);
+    swap_note_times(trace);
 }

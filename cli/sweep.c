@@ -38,7 +38,11 @@ void sweep_put_csv(FILE *out, const neap_sweep_row *rows, size_t n_rows)
         }
         put_number(out, rows[i].bound_overhead);
         put_number(out, rows[i].bound_overhead_any);
-        (void)fprintf(out, ",%" PRIu64 "\n", rows[i].footprint);
+        if (rows[i].footprint > 0) {
+            (void)fprintf(out, ",%" PRIu64 "\n", rows[i].footprint);
+        } else {
+            (void)fputs(",\n", out);
+        }
     }
 }
 
@@ -47,6 +51,7 @@ static void print_json(const swap_request *request, const neap_sweep_row *rows, 
     json out = json_begin(stdout);
     json_object_begin(&out, NULL);
     swap_put_request(&out, request);
+    json_text(&out, "on", request->options.on_load ? "load" : "footprint");
     json_uint(&out, "peak_load", rows[0].limit);
     json_uint(&out, "floor", rows[n_rows - 1].limit);
     json_array_begin(&out, "rows");
@@ -61,7 +66,11 @@ static void print_json(const swap_request *request, const neap_sweep_row *rows, 
         json_object_end(&out);
         json_real(&out, "bound_overhead", rows[i].bound_overhead);
         json_real(&out, "bound_overhead_any_directions", rows[i].bound_overhead_any);
-        json_uint(&out, "footprint", rows[i].footprint);
+        if (rows[i].footprint > 0) {
+            json_uint(&out, "footprint", rows[i].footprint);
+        } else {
+            json_null(&out, "footprint");
+        }
         json_object_end(&out);
     }
     json_array_end(&out);

@@ -51,6 +51,7 @@ typedef struct chart {
     double least;   /* and at the right: the last one */
     double highest; /* overhead at the upper border */
     draw_unit unit; /* of the limits */
+    bool is_on_load;
 } chart;
 
 /* ---- scales ---- */
@@ -137,7 +138,8 @@ static void draw_limit_axis(const chart *c)
         (void)snprintf(label, sizeof label, "%g %%", tick);
         draw_text(c->out, x, top - 9, "middle", faint, label);
     }
-    (void)snprintf(label, sizeof label, "limit, %s: from the peak load to the floor", c->unit.name);
+    (void)snprintf(label, sizeof label, "limit on the %s, %s: from the peak load to the floor",
+                   c->is_on_load ? "load" : "footprint", c->unit.name);
     draw_text(c->out, (left + right) / 2, bottom + 44, "middle", ink, label);
     draw_text(c->out, right + 34, top - 9, "start", faint, "of the peak load");
     draw_line(c->out, left, bottom, right, bottom, ink, "");
@@ -251,7 +253,7 @@ static void draw_heading(const chart *c, const swap_request *request)
 
 bool sweep_write_svg(const swap_request *request, const neap_sweep_row *rows, size_t n_rows)
 {
-    chart c = {.rows = rows, .n_rows = n_rows};
+    chart c = {.rows = rows, .n_rows = n_rows, .is_on_load = request->options.on_load};
     new_file file;
     if (!file_create(request->svg, &file)) {
         return false;

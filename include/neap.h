@@ -297,6 +297,7 @@ typedef struct neap_swap_options {
     double slower;      /* a GPU this many times slower than the recorded one; 0: 1 */
     uint64_t limit;     /* bytes; 0: limit_share */
     double limit_share; /* of the peak load, 0 to 1; 0 with limit 0: the lowest limit that costs at most `overhead` */
+    bool on_load; /* limits are on the load, as in the paper: places are not looked at, and a footprint can be higher */
     double overhead;    /* allowed where no limit is given; 0: none */
     uint64_t min_block; /* smaller blocks are no candidates; 0: 1 MiB */
     uint64_t page;      /* parts of blocks are multiples of it; 0: 2 MiB */
@@ -360,7 +361,8 @@ typedef struct neap_swap_summary {
     size_t n_swaps;
     uint64_t bytes_out; /* a period */
     uint64_t bytes_in;
-    uint64_t footprint; /* device memory to hold, every block returning to its place: at most the limit */
+    uint64_t
+        footprint; /* device memory to hold, every block returning to its place: at most the limit, if that is on it */
     uint64_t
         footprint_bound;   /* no placement of these swaps is lower: the heaviest clique found, planned_peak at least */
     double ratio;          /* footprint / planned_peak */
@@ -388,11 +390,12 @@ typedef struct neap_sweep_row {
     double overhead[NEAP_SWAP_N_METHODS]; /* by method; infinite where it found no plan */
     double bound_overhead;
     double bound_overhead_any;
-    uint64_t footprint; /* of the search's plan */
+    uint64_t footprint; /* of the search's plan; 0: it found none */
 } neap_sweep_row;
 
-/* n_rows equal steps, the peak load first and the floor last. `rows` has room for them. Loads are compared here, not
- * footprints, as in the paper's figure. options->method and the limits are not looked at. */
+/* n_rows equal steps, the peak load first and the floor last. `rows` has room for them. A plan that holds a limit holds all
+ * higher ones: no overhead falls as the limit does. Limits are on the footprint, or, with options->on_load, on the load, as
+ * in the paper's figure. options->method and the limits are not looked at. */
 neap_status neap_swap_sweep(const neap_trace *trace, const neap_swap_options *options, size_t n_rows,
                             const neap_memory *memory, neap_error *error, neap_sweep_row *rows);
 

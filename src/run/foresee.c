@@ -17,9 +17,10 @@
 #include "trace/copy.h"
 
 enum {
-    UNIT = 512,     /* bytes: sizes are rounded up to it */
-    N_TRIALS = 2,   /* plans that must hold a limit: one may be lucky */
-    MAX_LIMITS = 64 /* that are tried */
+    UNIT = 512,         /* bytes: sizes are rounded up to it */
+    N_TRIALS = 2,       /* plans that must hold a limit: one may be lucky */
+    MAX_LIMITS = 64,    /* that are tried */
+    MAX_PAGES = 1 << 24 /* of the device, which has a table of them: 32 TiB with pages of 2 MiB */
 };
 
 #define PAGE_BYTES ((uint64_t)2 << 20)
@@ -137,10 +138,33 @@ static void fall(standing *s, uint32_t number)
     s->n_row = 0;
 }
 
+/* Sizes of blocks that live at once add up to no more than a trace may have (trace.h). */
+static bool is_too_large(const foresight *f)
+{
+    const neap_trace *trace = f->trace;
+    uint64_t page = f->options.page;
+    uint64_t live = 0;
+    bool is_above;
+    for (size_t i = 0; i < trace->blocks.n; i++) {
+        live += trace->blocks.items[i].malloc_event == NEAP_NEVER ? trace->blocks.items[i].bytes : 0;
+    }
+    is_above = live / page > MAX_PAGES;
+    for (size_t i = 0; i < trace->events.n && !is_above; i++) {
+        const neap_event *event = &trace->events.items[i];
+        uint64_t bytes = event->kind == NEAP_EVENT_EXEC ? 0 : trace->blocks.items[event->subject].bytes;
+        live += event->kind == NEAP_EVENT_MALLOC ? bytes : 0;
+        is_above = live / page > MAX_PAGES;
+        live -= event->kind == NEAP_EVENT_FREE ? bytes : 0;
+    }
+    return is_above;
+}
+
 static neap_status list_standing(const foresight *f, standing *s)
 {
     const neap_trace *trace = f->trace;
-    neap_status status = np_array_reserve(f->memory, &f->lesson->residents, trace->blocks.n);
+    neap_status status = is_too_large(f)
+                             ? np_fail(f->error, NEAP_TOO_LARGE, "more bytes live at once than a device has")
+                             : np_array_reserve(f->memory, &f->lesson->residents, trace->blocks.n);
     for (uint32_t i = 0; i < trace->blocks.n && status == NEAP_OK; i++) {
         if (trace->blocks.items[i].malloc_event == NEAP_NEVER) {
             status = stand(f, s, i);

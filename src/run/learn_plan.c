@@ -6,10 +6,11 @@
 
 #include "base/clock.h"
 #include "run/study.h"
+#include "swap/bound.h"
 #include "swap/candidates.h"
 
 enum { LARGE_PART = 1024, LARGE_TIME = 5 }; /* parts of the peak load, and of the time */
-enum { COST_TRIALS = 4, RAISE_HALVINGS = 2 };
+enum { COST_TRIALS = 4, RAISE_HALVINGS = 3 };
 
 #define POOL_SHARE 0.5    /* of the time, for the pool where nothing is swapped */
 #define LITTLE_COST 0.005 /* of an iteration: good enough */
@@ -118,21 +119,32 @@ static neap_status plan_again(np_study *s)
     return plan_swaps(s, np_lesson_arena_limit(s->lesson, s->lesson->limit_used));
 }
 
-static neap_status plan_at(np_study *s, uint64_t least, double factor)
+/* `bytes`: for the arena. */
+static neap_status plan_at(np_study *s, uint64_t bytes)
 {
-    s->lesson->limit_used = (uint64_t)(factor * (double)least) + s->lesson->beside_bytes;
+    s->lesson->limit_used = bytes + s->lesson->beside_bytes;
     return plan_again(s);
 }
 
-/* There is a plan at `found`, and was none at `missed`: one between them takes its place. */
-static neap_status plan_between(np_study *s, uint64_t least, double missed, double found)
+static uint64_t pages_up(const np_study *s, uint64_t bytes)
+{
+    return (bytes + s->lesson->page_bytes - 1) / s->lesson->page_bytes * s->lesson->page_bytes;
+}
+
+/* There is a plan at `found`, and was none at `missed`: the lowest of a few between them takes its place. */
+static neap_status plan_between(np_study *s, uint64_t missed, uint64_t found)
 {
     np_judged kept = s->judged;
     neap_status status = NEAP_OK;
     for (uint32_t i = 0; i < RAISE_HALVINGS && status == NEAP_OK; i++) {
-        double middle = (missed + found) / 2;
+        uint64_t middle;
+        found = pages_up(s, kept.place.footprint) < found ? pages_up(s, kept.place.footprint) : found;
+        if (found <= missed + 2 * s->lesson->page_bytes) {
+            break;
+        }
+        middle = pages_up(s, missed + (found - missed) / 2);
         s->judged = (np_judged){0};
-        status = plan_at(s, least, middle);
+        status = plan_at(s, middle);
         if (status == NEAP_OK) {
             found = middle;
             np_judged_free(&kept, s->lesson->memory);
@@ -146,26 +158,34 @@ static neap_status plan_between(np_study *s, uint64_t least, double missed, doub
         }
     }
     s->judged = kept;
-    s->lesson->limit_used = (uint64_t)(found * (double)least) + s->lesson->beside_bytes;
+    s->lesson->limit_used = found + s->lesson->beside_bytes;
     return status;
 }
 
-/* The limit is below what swapping reaches: it is raised to that, for all that is held if that can be, or to a little more,
- * since blocks must find their places again. */
+/* The limit is below what swapping reaches: it is raised, to as little as is found to be enough. Not to load_min, which
+ * swaps at the peak alone: where blocks leave elsewhere, too, plans are lower, and a stricter limit must not get more memory
+ * than a higher one that is held. Above what the search has seen, blocks must find their places again. */
 static neap_status plan_above(np_study *s, uint64_t least)
 {
     static const double factors[] = {1, 1.02, 1.05, 1.1, 1.2, 1.35, 1.5};
-    neap_status status = NEAP_NO_PLAN;
-    size_t i;
+    uint64_t missed = np_lesson_arena_limit(s->lesson, s->lesson->limit_used);
+    uint64_t nearest = pages_up(s, s->planner.nearest);
+    uint64_t found = 0;
+    np_floor floor;
+    neap_status status = np_bound_floor(&s->timeline, &floor);
+    if (status != NEAP_OK) {
+        return status;
+    }
+    missed = floor.bytes > missed ? floor.bytes : missed;
+    status = NEAP_NO_PLAN;
     s->lesson->limit_was_raised = true;
-    if (least > s->lesson->limit_used && s->lesson->beside_bytes > 0) {
-        s->lesson->limit_used = least;
-        status = plan_again(s);
+    least = nearest > missed && nearest < least ? nearest : least;
+    for (size_t i = 0; i < sizeof factors / sizeof *factors && status == NEAP_NO_PLAN; i++) {
+        missed = found > missed ? found : missed;
+        found = pages_up(s, (uint64_t)(factors[i] * (double)least));
+        status = plan_at(s, found);
     }
-    for (i = 0; i < sizeof factors / sizeof *factors && status == NEAP_NO_PLAN; i++) {
-        status = plan_at(s, least, factors[i]);
-    }
-    return status == NEAP_OK && i > 1 ? plan_between(s, least, factors[i - 2], factors[i - 1]) : status;
+    return status == NEAP_OK ? plan_between(s, missed, found) : status;
 }
 
 /* Within the limit if that can be; otherwise with a smaller margin (learn.c), and by swapping smaller blocks too; otherwise,

@@ -39,6 +39,7 @@ static neap_status search_quickly(np_planner *planner, uint64_t aim, const uint6
                                 .seed = planner->seed,
                                 .n_rounds = 1,
                                 .extra = extra};
+    options.is_stopping = planner->is_stopping;
     options.deadline_ns = np_clock_ns() + (uint64_t)(PLAN_SHARE * 1e9 * seconds_left(planner));
     return np_stall_search(planner->timeline, &planner->link, &options, &trial->swaps, &trial->simulation, found);
 }

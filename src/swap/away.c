@@ -273,6 +273,19 @@ static neap_status place_nearer(going *g, bool *fits)
     return status;
 }
 
+/* What does not fit is told all the same: swapping goes as low as that, or lower. */
+static neap_status note_nearest(going *g, double seconds)
+{
+    neap_status status = NEAP_OK;
+    if (!g->trial.simulation.possible) { /* not even by its load */
+        status = np_planner_judge(g->planner, UINT64_MAX, seconds, 0, &g->trial);
+    }
+    if (status == NEAP_OK) {
+        np_planner_note_nearest(g->planner, g->trial.place.footprint);
+    }
+    return status;
+}
+
 neap_status np_away_begin(np_planner *planner, uint64_t limit, double seconds, np_judged *best, bool *fits)
 {
     going g = {.planner = planner,
@@ -291,6 +304,8 @@ neap_status np_away_begin(np_planner *planner, uint64_t limit, double seconds, n
     }
     if (status == NEAP_OK && *fits) {
         np_judged_exchange(best, &g.trial);
+    } else if (status == NEAP_OK) {
+        status = note_nearest(&g, seconds);
     }
     np_judged_free(&g.trial, planner->timeline->memory);
     return status;

@@ -48,7 +48,8 @@ static neap_status plan(climbing *c, bool rough, bool *found)
                                 .factors = c->trial_factors,
                                 .stalls = c->trial_stalls,
                                 .rough = rough,
-                                .deadline_ns = c->options.deadline_ns};
+                                .deadline_ns = c->options.deadline_ns,
+                                .is_stopping = c->planner->is_stopping};
     neap_status status;
     if (!rough) {
         memset(c->trial_stalls, 0, c->planner->timeline->n_execs * sizeof *c->trial_stalls);

@@ -3,8 +3,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/rng.h"
 #include "swap/idle.h"
+
+enum { GAPS_A_LOOK = 64 }; /* looked at between two looks at the clock */
+
+#define LATE_NS 50000000 /* what a filling has, late as it may be: nearly all end well before */
 
 typedef struct ranked_gap {
     double rank; /* highest first */
@@ -24,8 +29,15 @@ typedef struct filling {
     ranked_gap *order;
     uint32_t n_order;
     np_swap_array *swaps;
+    uint64_t deadline_ns; /* 0: none */
     np_fill_result result;
 } filling;
+
+static bool is_late(const filling *f)
+{
+    return (f->deadline_ns > 0 && np_clock_ns() > f->deadline_ns) ||
+           (f->options.is_stopping && atomic_load(f->options.is_stopping));
+}
 
 static int compare_rank(const void *left, const void *right)
 {
@@ -165,13 +177,13 @@ static uint32_t highest_exec(const filling *f)
     return highest;
 }
 
-/* Lowers the load at the highest exec. *lowered false: nothing can. */
+/* Lowers the load at the highest exec. *lowered false: nothing can, or it is late. */
 static neap_status lower(filling *f, uint32_t highest, bool *lowered)
 {
     uint32_t n = f->timeline->n_execs;
     *lowered = false;
     f->result.blocked_out = f->result.blocked_in = 0;
-    for (uint32_t i = 0; i < f->n_order; i++) {
+    for (uint32_t i = 0; i < f->n_order && (i % GAPS_A_LOOK > 0 || !is_late(f)); i++) {
         uint32_t g = f->order[i].gap;
         const np_gap *gap = &f->timeline->gaps.items[g];
         uint32_t k = highest > gap->from ? highest : highest + n;
@@ -207,8 +219,10 @@ neap_status np_fill(const np_timeline *timeline, const np_link *link, const np_f
     size_t n_gaps = timeline->gaps.n;
     filling f = {.timeline = timeline, .options = *options, .latency_ns = link->latency_ns, .swaps = swaps};
     double share = link->both > 0 ? link->both / 2 : INFINITY;
+    uint64_t late_ns = np_clock_ns() + LATE_NS;
     neap_status status;
 
+    f.deadline_ns = options->deadline_ns > 0 && options->deadline_ns < late_ns ? late_ns : options->deadline_ns;
     f.out_speed = fmin(link->out, share); /* as if both directions were always busy */
     f.in_speed = fmin(link->in, share);
     f.load = np_memory_alloc(memory, timeline->n_execs, sizeof *f.load);

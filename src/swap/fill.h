@@ -5,9 +5,11 @@
  * first: their copies can use idle time that no other gap can. It ends when nothing can be made absent any more at the
  * exec with the highest load. Every copy has its own time on the link, so the plan runs without a wait. Loads are counted
  * exec by exec: in the pause between two of them, where one copy out has not ended and a copy in has begun, a little more
- * can be held. */
+ * can be held. Small pages and many gaps make it long: it ends at a deadline, with the swaps found so far. */
 #ifndef NP_SWAP_FILL_H
 #define NP_SWAP_FILL_H
+
+#include <stdatomic.h>
 
 #include "swap/simulate.h"
 
@@ -21,6 +23,8 @@ typedef struct np_fill_options {
     uint64_t seed;
     const uint64_t *extra; /* bytes, by exec: taken as needed in addition; NULL: none */
     const double *factors; /* by gap: what its rank is multiplied by; NULL: 1 for all */
+    uint64_t deadline_ns;  /* what is absent by then is the answer; 0: none. A short time more is always taken */
+    const atomic_bool *is_stopping; /* NULL, or true: the same, at once */
 } np_fill_options;
 
 typedef np_array(np_swap) np_swap_array;

@@ -3,7 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#define TINY_NS 1e-3 /* shorter stretches are rounding, not time */
+#define TINY_NS 1e-3    /* shorter stretches are rounding, not time; */
+#define TINY_PART 1e-12 /* and so are these, of a period: times of laps are rounded to some 1e-15 of it */
 
 neap_status np_idle_init(np_idle *idle, const neap_memory *memory, double period_ns)
 {
@@ -82,11 +83,15 @@ bool np_idle_last(const np_idle *idle, double from, double to, double least, dou
 
 neap_status np_idle_take(np_idle *idle, const neap_memory *memory, np_idle_span stretch)
 {
-    double lap = floor(stretch.begin / idle->period_ns) * idle->period_ns;
-    double begin = stretch.begin - lap;
-    double end = stretch.end - lap;
-    size_t i = first_after(idle, begin + (end - begin) / 2);
+    double middle = stretch.begin + (stretch.end - stretch.begin) / 2; /* its ends may be rounded across a lap's */
+    double lap = floor(middle / idle->period_ns) * idle->period_ns;
+    double begin = fmax(stretch.begin - lap, 0);
+    double end = fmin(stretch.end - lap, idle->period_ns);
+    size_t i = first_after(idle, middle - lap);
     np_idle_span rest;
+    if (stretch.end - stretch.begin <= TINY_PART * idle->period_ns) {
+        return NEAP_OK;
+    }
     if (i == idle->spans.n) {
         return NEAP_INTERNAL;
     }

@@ -22,7 +22,7 @@ void np_idle_free(np_idle *idle, const neap_memory *memory);
 bool np_idle_first(const np_idle *idle, double from, double to, double least, double most, np_idle_span *found);
 bool np_idle_last(const np_idle *idle, double from, double to, double least, double most, np_idle_span *found);
 
-/* The stretch, found before, is busy from now on. */
+/* The stretch, found before, is busy from now on. One that is shorter than times are rounded to takes no time. */
 neap_status np_idle_take(np_idle *idle, const neap_memory *memory, np_idle_span stretch);
 
 bool np_idle_is_valid(const np_idle *idle);

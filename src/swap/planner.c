@@ -144,7 +144,11 @@ neap_status np_plan_bound(np_planner *planner, np_judged *judged)
 static neap_status fill_to(np_planner *planner, uint64_t target, double noise, uint64_t seed, np_judged *trial,
                            uint64_t *peak)
 {
-    np_fill_options options = {.target = target, .min_block = planner->min_block, .page = planner->page};
+    np_fill_options options = {.target = target,
+                               .min_block = planner->min_block,
+                               .page = planner->page,
+                               .deadline_ns = planner->deadline_ns,
+                               .is_stopping = planner->is_stopping};
     uint64_t need = highest_need(planner->timeline);
     np_fill_result result;
     neap_status status;
@@ -165,7 +169,7 @@ static neap_status lowest_fill(np_planner *planner, np_judged *trial, double *no
 {
     neap_status status = NEAP_OK;
     *lowest = UINT64_MAX;
-    for (uint32_t i = 0; i < FILL_TRIALS && status == NEAP_OK; i++) {
+    for (uint32_t i = 0; i < FILL_TRIALS && status == NEAP_OK && !(i > 0 && np_planner_is_late(planner)); i++) {
         uint64_t peak;
         status = fill_to(planner, 0, i == 0 ? 0 : 0.4, planner->seed + i, trial, &peak);
         if (status == NEAP_OK && peak < *lowest) {

@@ -29,6 +29,7 @@ typedef struct np_planner {
     bool cuts;                      /* see np_place_options; the planner finds out whether it is better */
     bool held;                      /* plans have layouts */
     const np_home *homes;           /* see np_place_options */
+    uint64_t nearest; /* bytes: the lowest footprint that was seen where no plan was within its limit; 0: none was */
     neap_error *error;
 } np_planner;
 
@@ -68,10 +69,19 @@ np_place_options np_planner_place_options(const np_planner *planner, double seco
  * the footprint is UINT64_MAX. */
 neap_status np_planner_judge(np_planner *planner, uint64_t limit, double seconds, uint64_t goal, np_judged *judged);
 
+/* planner->nearest takes this footprint, if it is lower; UINT64_MAX is none. */
+static inline void np_planner_note_nearest(np_planner *planner, uint64_t footprint)
+{
+    if (footprint < UINT64_MAX && (planner->nearest == 0 || footprint < planner->nearest)) {
+        planner->nearest = footprint;
+    }
+}
+
 /* No swaps at all: the pool alone, placed in the given time. */
 neap_status np_plan_pool(np_planner *planner, double seconds, np_judged *judged);
 
-/* The plan of least overhead whose footprint is at most `limit`, by a method. NEAP_NO_PLAN: none was found. */
+/* The plan of least overhead whose footprint is at most `limit`, by a method. NEAP_NO_PLAN: none was found; a footprint
+ * that was is in planner->nearest. */
 neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, uint64_t limit, np_judged *best);
 
 /* The same by a mix of the paper's scores, with weights by np_score (score.h), each in [-1, 1]. */

@@ -355,7 +355,7 @@ static neap_status search(np_planner *planner, uint64_t limit, np_judged *best)
     return status;
 }
 
-static neap_status within_limit(np_planner *planner, np_chooser *by, uint64_t limit, np_judged *best)
+static neap_status plan_by(np_planner *planner, np_chooser *by, uint64_t limit, np_judged *best)
 {
     uint64_t aim = limit;
     uint64_t missed;
@@ -369,16 +369,47 @@ static neap_status within_limit(np_planner *planner, np_chooser *by, uint64_t li
             status = raise_aim(planner, by, limit, &aim, missed, best);
         }
     }
+    if (status != NEAP_OK || best->place.footprint <= limit) {
+        return status;
+    }
+    np_planner_note_nearest(planner, best->place.footprint);
+    return NEAP_NO_PLAN;
+}
+
+/* The mix of the scores: each of them alone, too, in the time that it has where it is asked for alone. At one load the mix
+ * is as good as any (mix.h); but places, and with them the load that is planned, differ. */
+static neap_status plan_by_mix(np_planner *planner, uint64_t limit, np_judged *best)
+{
+    static const neap_swap_method methods[] = {NEAP_SWAP_DOA, NEAP_SWAP_AOA, NEAP_SWAP_WDOA, NEAP_SWAP_SWDOA,
+                                               NEAP_SWAP_BO};
+    uint64_t deadline_ns = planner->deadline_ns;
+    uint64_t now = np_clock_ns();
+    uint64_t time_ns = deadline_ns > now ? deadline_ns - now : 0;
+    np_judged trial = {0};
+    neap_status status = NEAP_OK;
+    best->place.footprint = UINT64_MAX;
+    for (size_t i = 0; i < sizeof methods / sizeof *methods && status == NEAP_OK; i++) {
+        np_chooser by = {.method = methods[i]};
+        planner->deadline_ns = np_clock_ns() + time_ns;
+        status = plan_by(planner, &by, limit, &trial);
+        if (status == NEAP_OK) {
+            keep_better(planner, best, limit, &trial);
+        }
+        status = status == NEAP_NO_PLAN ? NEAP_OK : status;
+    }
+    planner->deadline_ns = deadline_ns;
+    np_judged_free(&trial, planner->timeline->memory);
     return status == NEAP_OK && best->place.footprint > limit ? NEAP_NO_PLAN : status;
 }
 
 neap_status np_plan_within_limit(np_planner *planner, neap_swap_method method, uint64_t limit, np_judged *best)
 {
-    return within_limit(planner, &(np_chooser){.method = method}, limit, best);
+    return method == NEAP_SWAP_BO ? plan_by_mix(planner, limit, best)
+                                  : plan_by(planner, &(np_chooser){.method = method}, limit, best);
 }
 
 neap_status np_plan_with_weights(np_planner *planner, const double weights[NP_N_SCORES], uint64_t limit,
                                  np_judged *best)
 {
-    return within_limit(planner, &(np_chooser){.weights = weights}, limit, best);
+    return plan_by(planner, &(np_chooser){.weights = weights}, limit, best);
 }

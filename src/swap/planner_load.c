@@ -73,6 +73,7 @@ neap_status np_plan_load(np_planner *planner, neap_swap_method method, uint64_t 
         return np_plan_load_by_paper(planner, np_planner_paper_method(method), NULL, limit, swaps, simulation, found);
     }
     options.seed = planner->seed;
+    options.is_stopping = planner->is_stopping;
     options.deadline_ns = now + (planner->deadline_ns > now ? (planner->deadline_ns - now) / 6 : 0);
     status = np_stall_search(planner->timeline, &planner->link, &options, swaps, simulation, found);
     if (status == NEAP_OK && (!*found || simulation->overhead > 0)) { /* never worse than the mix */

@@ -114,6 +114,8 @@ static neap_status fill_stretched(stalling *s, np_fill_result *result)
                                .noise = s->noise,
                                .seed = s->options.seed,
                                .extra = s->options.extra,
+                               .deadline_ns = s->options.deadline_ns,
+                               .is_stopping = s->options.is_stopping,
                                .factors = s->options.factors};
     for (uint32_t k = 0; k < s->original->n_execs; k++) {
         peak = s->original->needed.items[k] > peak ? s->original->needed.items[k] : peak;
@@ -150,7 +152,7 @@ static neap_status judge(stalling *s)
 
 static bool is_late(const stalling *s)
 {
-    return np_clock_ns() > s->options.deadline_ns;
+    return np_clock_ns() > s->options.deadline_ns || (s->options.is_stopping && atomic_load(s->options.is_stopping));
 }
 
 /* Puts stalls until the limit is held. *held false: out of time, or nothing helps. */

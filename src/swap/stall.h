@@ -22,6 +22,7 @@ typedef struct np_stall_options {
     double *stalls;        /* ns, by exec: what to begin with; those of the answer then; NULL: none */
     bool rough;            /* stalls are not shortened */
     uint64_t deadline_ns;
+    const atomic_bool *is_stopping; /* NULL, or true: it is late */
 } np_stall_options;
 
 /* *found false: no set of swaps holds the limit, as far as it looked. `swaps` is replaced when found. */

@@ -1,5 +1,6 @@
 /* swap.c: the public planner of swaps. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -13,7 +14,8 @@
 
 enum { DEFAULT_THREADS = 8 };
 
-#define SEARCH_SHARE 0.85 /* of the time: bounds take some too, and the last trial ends late */
+#define LOAD_PLACE_SECONDS 0.1 /* where the limit is on the load: the footprint is only told */
+#define SEARCH_SHARE 0.85      /* of the time: bounds take some too, and the last trial ends late */
 
 struct neap_swap_plan {
     const neap_memory *memory;
@@ -292,6 +294,18 @@ static neap_status fail_below_floor(const setting *s, uint64_t limit)
                    event_of(s, s->floor.exec), (unsigned long long)s->floor.bytes);
 }
 
+static void fail_within(const setting *s, uint64_t limit)
+{
+    char nearest[64] = "";
+    if (s->planner.nearest > 0) {
+        (void)snprintf(nearest, sizeof nearest, "; the lowest it found needs %llu",
+                       (unsigned long long)s->planner.nearest);
+    }
+    (void)np_fail(s->error, NEAP_NO_PLAN, "no plan within %llu bytes was found by %s%s; the floor is %llu",
+                  (unsigned long long)limit, neap_swap_method_name(s->options.method), nearest,
+                  (unsigned long long)s->floor.bytes);
+}
+
 /* In bytes; 0 where none was given, and at least one where one was. */
 static uint64_t limit_of(const setting *s)
 {
@@ -300,6 +314,23 @@ static uint64_t limit_of(const setting *s)
         return s->options.limit;
     }
     return share > 0 ? share : 1;
+}
+
+/* The load is planned, and then placed. */
+static neap_status plan_on_load(setting *s, neap_swap_method method, uint64_t limit, np_judged *judged)
+{
+    bool found = false;
+    neap_status status = np_plan_load(&s->planner, method, limit, &judged->swaps, &judged->simulation, &found);
+    if (status == NEAP_OK && !found) {
+        return NEAP_NO_PLAN;
+    }
+    return status == NEAP_OK ? np_planner_judge(&s->planner, limit, LOAD_PLACE_SECONDS, 0, judged) : status;
+}
+
+static neap_status plan_within(setting *s, neap_swap_method method, uint64_t limit, np_judged *judged)
+{
+    return s->options.on_load ? plan_on_load(s, method, limit, judged)
+                              : np_plan_within_limit(&s->planner, method, limit, judged);
 }
 
 static neap_status plan_swaps(setting *s, neap_swap_plan **plan)
@@ -313,11 +344,9 @@ static neap_status plan_swaps(setting *s, neap_swap_plan **plan)
         return fail_below_floor(s, limit);
     }
     status = limit == 0 ? np_plan_without_overhead(&s->planner, s->options.overhead, &judged, &lowest_peak)
-                        : np_plan_within_limit(&s->planner, s->options.method, limit, &judged);
+                        : plan_within(s, s->options.method, limit, &judged);
     if (status == NEAP_NO_PLAN) {
-        (void)np_fail(s->error, status, "no plan within %llu bytes was found by %s; the floor is %llu",
-                      (unsigned long long)limit, neap_swap_method_name(s->options.method),
-                      (unsigned long long)s->floor.bytes);
+        fail_within(s, limit);
     }
     if (status == NEAP_OK) {
         status = np_plan_bound(&s->planner, &judged);
@@ -361,30 +390,37 @@ neap_status neap_swap_make(const neap_trace *trace, const neap_swap_options *opt
 
 /* ---- the sweep ---- */
 
+/* The search takes another method's plan where that costs less. */
 static neap_status sweep_row(setting *s, double seconds, neap_sweep_row *row)
 {
-    np_swap_array swaps = {0};
+    np_judged judged = {0};
     neap_status status = NEAP_OK;
     for (int method = 0; method < NEAP_SWAP_N_METHODS && status == NEAP_OK; method++) {
-        np_simulation simulation;
-        bool found = false;
+        double *best = &row->overhead[NEAP_SWAP_SEARCH];
         s->planner.deadline_ns = np_clock_ns() + (uint64_t)(seconds * 1e9);
-        status = np_plan_load(&s->planner, (neap_swap_method)method, row->limit, &swaps, &simulation, &found);
-        row->overhead[method] = found ? simulation.overhead : INFINITY;
-        if (status == NEAP_OK && method == NEAP_SWAP_SEARCH && found) {
-            np_place_options options = {
-                .seconds = 0.1, .page = s->options.page, .seed = s->options.seed, .n_threads = s->options.n_threads};
-            np_place_result place;
-            status = np_simulate(s->planner.simulator, row->limit, swaps.items, (uint32_t)swaps.n, &simulation);
-            if (status == NEAP_OK) {
-                status = np_place_swaps(&s->timeline, s->planner.simulator, swaps.items, (uint32_t)swaps.n, &options,
-                                        s->error, &place, NULL);
+        status = plan_within(s, (neap_swap_method)method, row->limit, &judged);
+        row->overhead[method] = status == NEAP_OK ? judged.simulation.overhead : INFINITY;
+        if (status == NEAP_OK && (method == NEAP_SWAP_SEARCH || row->overhead[method] < *best)) {
+            *best = row->overhead[method];
+            row->footprint = judged.place.footprint;
+        }
+        status = status == NEAP_NO_PLAN ? NEAP_OK : status;
+    }
+    np_judged_free(&judged, s->memory);
+    return status;
+}
+
+/* What holds a limit holds all higher ones. */
+static void take_lower_plans(neap_sweep_row *rows, size_t n_rows)
+{
+    for (size_t i = n_rows; i-- > 1;) {
+        for (int method = 0; method < NEAP_SWAP_N_METHODS; method++) {
+            if (rows[i].overhead[method] < rows[i - 1].overhead[method]) {
+                rows[i - 1].overhead[method] = rows[i].overhead[method];
+                rows[i - 1].footprint = method == NEAP_SWAP_SEARCH ? rows[i].footprint : rows[i - 1].footprint;
             }
-            row->footprint = status == NEAP_OK ? place.footprint : 0;
         }
     }
-    np_array_free(s->memory, &swaps);
-    return status;
 }
 
 /* The bounds of all rows at once: hardly more work than one. */
@@ -428,6 +464,9 @@ neap_status neap_swap_sweep(const neap_trace *trace, const neap_swap_options *op
         neap_sweep_row row = {.limit = i + 1 == n_rows && n_rows > 1 ? s.floor.bytes : (uint64_t)limit};
         status = sweep_row(&s, s.options.seconds, &row);
         made[i] = row;
+    }
+    if (status == NEAP_OK) {
+        take_lower_plans(made, n_rows);
     }
     if (status == NEAP_OK) {
         status = sweep_bounds(&s, n_rows, made);

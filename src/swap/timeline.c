@@ -7,6 +7,8 @@
 #include "base/real.h"
 #include "pool/circle.h"
 
+#define LEAST_NS 1.0 /* of a period: shorter ones have no times */
+
 void np_timeline_free(np_timeline *timeline)
 {
     np_array_free(timeline->memory, &timeline->times);
@@ -52,7 +54,10 @@ static neap_status find_execs(np_timeline *timeline, double slower)
     }
     timeline->n_execs = (uint32_t)timeline->times.n;
     timeline->period_ns = fmax(busy_ns, step_ns(period)) * slower;
-    pause_ns = timeline->n_execs ? (timeline->period_ns - busy_ns * slower) / timeline->n_execs : 0;
+    if (timeline->period_ns < LEAST_NS) {
+        timeline->period_ns = timeline->n_execs;
+    }
+    pause_ns = timeline->n_execs ? fmax(timeline->period_ns - busy_ns * slower, 0) / timeline->n_execs : 0;
     if (np_array_reserve(memory, &timeline->start_ns, timeline->n_execs) != NEAP_OK ||
         np_array_reserve(memory, &timeline->end_ns, timeline->n_execs) != NEAP_OK) {
         return NEAP_NO_MEMORY;

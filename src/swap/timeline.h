@@ -1,7 +1,8 @@
 /* timeline.h: one period as swapping sees it: execs with times, blocks with the execs that use them, and gaps.
  *
  * Execs run one after the other in the order of their launches. The undisturbed period lasts as long as their durations
- * together or the measured step, whichever is longer; what is left is an even pause before every exec.
+ * together or the measured step, whichever is longer; what is left is an even pause before every exec. A period without
+ * any time lasts a nanosecond for each exec: plans hold as for any other, their costs mean nothing.
  *
  * A block malloc'd in the period needs memory from its first use to its last, a persistent one always (or never, if
  * nothing uses it): before the first use nothing is in it, after the last nobody looks. A *gap* lies between two

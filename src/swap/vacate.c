@@ -411,13 +411,16 @@ static void gather_asks(const vacating *v, ask *asks)
     }
 }
 
-/* Bytes of a swap whose part begins where the part that left does, and ends at a piece's end. */
+/* Bytes of a swap whose part begins where the part that left does, and ends at a piece's end. Swaps are counted from the
+ * block's first byte in whole pages, and cut where the view's pages end, `lead` bytes sooner (place_problem.c): a piece
+ * that ends within the last page of bytes is left by a swap of all that remains. */
 static uint64_t bytes_up_to(const vacating *v, uint32_t left, uint64_t end)
 {
     const np_swap_block *block = block_of(v, left);
     uint64_t lead = lead_of(v, block);
     uint64_t begin = v->layout->left.items[left].begin;
-    return (end < block->bytes ? end + lead : block->bytes) - (begin > 0 ? begin + lead : 0);
+    uint64_t past = end < block->bytes && end + lead < block->bytes ? end + lead : block->bytes;
+    return past - (begin > 0 ? begin + lead : 0);
 }
 
 /* Away from the first occupancy to the last. */

@@ -93,6 +93,7 @@ check swap-list 'neap swap --limit 80% --link 20GB/s --method doa --list $OUT/l.
 check swap-recorded-busy '{ cat swap.neap; echo meta link=10/8/15GB/s link_latency_us=3 link_busy_share=0.9; } > $OUT/busy.neap && neap swap --run --limit 80% $OUT/busy.neap | grep "link" && neap swap --run --limit 80% --json $OUT/busy.neap | grep busy_share'
 check swap-recorded-link '{ cat swap.neap; echo meta link=10/8/15GB/s link_latency_us=3; } > $OUT/linked.neap && neap swap --limit 80% --method doa --json $OUT/linked.neap | grep -A 6 "\"link\""'
 check swap-given-link '{ cat swap.neap; echo meta link=10/8/15GB/s; } > $OUT/linked.neap && neap swap --limit 80% --method doa --link 20GB/s --json $OUT/linked.neap | grep -A 6 "\"link\""'
+check swap-no-times 'sed "s/ step_ms=[0-9.]*//; s/^\(exec [^ ]* [0-9]*\) [0-9]*/\1 0/" swap.neap > $OUT/z.neap && neap swap --limit 80% --method doa --link 20GB/s $OUT/z.neap | grep -v planned'
 check swap-enough 'neap swap --limit 1GB --method doa swap.neap'
 check swap-below 'neap swap --limit 20MB swap.neap'
 check swap-below-json 'neap swap --limit 20MB --json swap.neap'
@@ -157,7 +158,7 @@ holds swap-run-words 'run_json --limit 95% && has limit limit_was_raised peak_lo
 holds swap-run-limit 'run_json --limit 95% && le $(value footprint) $(value limit) &&
     le $(value bound_overhead) $(value overhead) && test $(value limit) = 56780390'
 holds swap-run-bytes 'run_json --limit 58MB && test $(value limit) = 56623104'
-holds swap-run-raised 'run_json --limit 30MB && test $(value limit_was_raised) = true && le $(value load_min) $(value limit)'
+holds swap-run-raised 'run_json --limit 30MB && test $(value limit_was_raised) = true && le 30000000 $(value limit) && le $(value footprint) $(value limit)'
 holds swap-run-overhead 'run_json --overhead 5% && le $(value overhead) 0.05 && test $(value overhead_allowed) = 0.05 &&
     le $(value footprint) $(value limit) && le $(value limit) $(value peak_load)'
 for o in --list=$OUT/l.csv --svg=$OUT/s.svg --steps=3 --largest=3 --slower=2 --page=2MiB --align=512; do
@@ -169,10 +170,16 @@ sweep() { neap swap --sweep --steps 6 --seconds 0.2 --link 20GB/s "$@" swap.neap
 check sweep-header 'sweep --svg $OUT/s.svg | head -n 1'
 holds sweep-rows 'sweep > $OUT/w && test $(wc -l < $OUT/w) = 7'
 holds sweep-falls 'tail -n +2 $OUT/w | cut -d, -f1 | sort -c -n -r -u'
-holds sweep-order 'awk -F, "NR > 1 { best = \$5; for (i = 6; i <= 8; i++) if (\$i < best) best = \$i
+holds sweep-order 'awk -F, "NR > 1 { for (i = 3; i <= 10; i++) if (\$i == \"\") \$i = 1e9
+    best = \$5; for (i = 6; i <= 8; i++) if (\$i < best) best = \$i
     if (\$3 > \$4 + 1e-6 || \$4 > best + 1e-6 || \$9 > \$3 + 1e-6 || \$10 > \$9 + 1e-6) print }" $OUT/w'
 holds sweep-json 'sweep --json | grep -c "\"search\":" | grep -qx 6'
 holds sweep-drawn 'tail -n 1 $OUT/s.svg | grep -qx "</svg>" && test $(grep -c "<title>search at" $OUT/s.svg) = 6'
+holds sweep-on-load 'sweep --on load > $OUT/v && test $(wc -l < $OUT/v) = 7 && ! cmp -s $OUT/v $OUT/w'
+holds sweep-footprints 'awk -F, "NR > 1 && \$11 > \$1 { print }" $OUT/w'
+holds swap-on-load 'le 20000000 $(neap swap --limit 80% --on load --method doa --json swap.neap | sed -n "s/.*\"footprint\": \([0-9]*\).*/\1/p")'
+check swap-on-alone 'neap swap --on load swap.neap'
+check swap-on-what 'neap swap --sweep --on time swap.neap'
 check sweep-never 'neap swap --sweep never.neap'
 check sweep-svg-full 'neap swap --sweep --steps 2 --seconds 0.1 --svg /dev/full swap.neap'
 

@@ -47,6 +47,12 @@ silent stderr
 expect 0 swap.neap -o "$page" --limits 0 --seconds 0.2 --json
 [ "$(grep -c '"percent"' "$work/stdout")" = 1 ] || fail "--limits 0 has more than the one that costs no time"
 
+# ---- a limit costs no more than a lower one
+expect 0 ../../data/traces/vgg16-100-32.neap.gz -o "$page" --limits 40 --seconds 0.05 --json
+sed -n 's/^ *"overhead": \([0-9.e-]*\),$/\1/p' "$work/stdout" | tail -n +2 > "$work/overheads"
+[ "$(wc -l < "$work/overheads")" -ge 6 ] || fail "plans for some limits are missing"
+sort -c -g "$work/overheads" 2> /dev/null || fail "a limit costs more than a lower one: $(tr '\n' ' ' < "$work/overheads")"
+
 # ---- two of them, a file twice, a CSV, standard input
 expect 0 swap.neap tiny.neap -o "$page" --limits 1 --seconds 0.2 --json
 [ "$(grep -c '"file": ' "$work/stdout")" = 2 ] || fail "two files are not two"

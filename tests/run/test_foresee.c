@@ -155,7 +155,7 @@ static void test_limits(void **state)
     options.limit = 1; /* below what swapping can do */
     seen = foresee(trace, &options);
     ASSERT_TRUE(seen.limit_was_raised);
-    ASSERT_GE(seen.limit, seen.load_min);
+    ASSERT_LT(seen.limit, seen.load_min); /* blocks leave elsewhere than at the peak, too */
     neap_trace_free(trace);
 }
 
@@ -294,8 +294,8 @@ static void test_beside(void **state)
     ASSERT_EQ(seen.beside, 0);
 }
 
-/* Below load_min, a limit is raised to that for all that is held, what stands beside included, if that can be: here by
- * swaps that are not at the peak. */
+/* Below load_min, a limit is raised to that for all that is held, what stands beside included, or to less, if that can be:
+ * here by swaps that are not at the peak. */
 static void test_raised_with_beside(void **state)
 {
     enum { BLOCK = 16 << 20, BESIDE = 6 << 20 };
@@ -324,7 +324,8 @@ static void test_raised_with_beside(void **state)
     ASSERT_TRUE(seen.limit_was_raised);
     ASSERT_GT(seen.beside, 0);
     ASSERT_EQ(seen.load_min, 2 * BLOCK + seen.beside);
-    ASSERT_EQ(seen.limit, 2 * BLOCK);
+    ASSERT_LE(seen.limit, 2 * BLOCK);
+    ASSERT_GE(seen.limit, BLOCK + seen.beside); /* an exec needs one at once */
     neap_trace_free(trace);
 }
 

@@ -202,6 +202,38 @@ static void depends_on_the_seed_alone(void **state)
     np_array_free(&np_memory_default, &b);
 }
 
+/* A gigabyte that leaves byte by byte would take minutes: what has left by the deadline is the answer, or at once when it
+ * is told to stop. */
+static void ends_at_its_deadline(void **state)
+{
+    static const double seconds[] = {1e9, 1e9, 1e9, 1e9, 1e9, 1e9};
+    static const block_shape blocks[] = {{.bytes = 1000000000, .n_uses = 2, .uses = {0, 5}},
+                                         {.bytes = 1, .n_uses = 1, .uses = {2}}};
+    static const timeline_shape shape = {.n_execs = 6, .durations_ns = seconds, .blocks = blocks, .n_blocks = 2};
+    static const np_link link = {.out = 1, .in = 1};
+    const atomic_bool is_stopping = true;
+    uint64_t begin_ns = test_cpu_ns();
+    np_timeline timeline;
+    np_swap_array swaps = {0};
+    (void)state;
+    make_timeline(&shape, NULL, &timeline);
+    for (int i = 0; i < 2; i++) {
+        np_fill_options options = {.page = 1, .part = 1, .deadline_ns = i == 0 ? 1 : 0};
+        np_fill_result result;
+        uint64_t bytes = 0;
+        options.is_stopping = i == 1 ? &is_stopping : NULL;
+        ASSERT_OK(np_fill(&timeline, &link, &options, &swaps, &result));
+        for (size_t k = 0; k < swaps.n; k++) {
+            bytes += swaps.items[k].bytes;
+        }
+        ASSERT_EQ(swaps.n > 0, i == 0);
+        ASSERT_EQ(result.peak + bytes, blocks[0].bytes + 1); /* nothing is half done */
+    }
+    ASSERT_LT(test_cpu_ns() - begin_ns, 5000000000);
+    np_array_free(&np_memory_default, &swaps);
+    np_timeline_free(&timeline);
+}
+
 static neap_status fill_within(const neap_memory *memory, void *user)
 {
     static const np_link link = {.out = 4, .in = 4};
@@ -234,6 +266,7 @@ int main(void)
         cmocka_unit_test(random_fillings_cost_nothing),
         cmocka_unit_test(recordings_come_near_the_bound),
         cmocka_unit_test(depends_on_the_seed_alone),
+        cmocka_unit_test(ends_at_its_deadline),
         cmocka_unit_test(fails_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,11 +174,31 @@ static void fails_without_memory(void **state)
     ASSERT_GT(test_memory_fail_each(take_within, NULL), 1);
 }
 
+/* A stretch that begins at a lap's end may begin just before it by rounding, and one may be too short to be told. */
+static void stretches_are_rounded(void **state)
+{
+    const double period_ns = 3.3005241961687622e17;
+    const double lap_ns = nextafter(period_ns, 0);
+    np_idle idle;
+    (void)state;
+    ASSERT_OK(np_idle_init(&idle, &np_memory_default, period_ns));
+    ASSERT_OK(np_idle_take(&idle, &np_memory_default, (np_idle_span){0.5 * period_ns, period_ns}));
+    ASSERT_OK(np_idle_take(&idle, &np_memory_default, (np_idle_span){lap_ns, 1.25 * period_ns}));
+    ASSERT_EQ(idle.spans.n, 1);
+    ASSERT_TRUE(fabs(idle.spans.items[0].begin / period_ns - 0.25) < 1e-9);
+    ASSERT_TRUE(idle.spans.items[0].end == 0.5 * period_ns);
+    ASSERT_OK(np_idle_take(&idle, &np_memory_default, (np_idle_span){lap_ns, lap_ns}));
+    ASSERT_EQ(idle.spans.n, 1);
+    ASSERT_TRUE(np_idle_is_valid(&idle));
+    np_idle_free(&idle, &np_memory_default);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_booleans),
         cmocka_unit_test(takes_everything_once),
+        cmocka_unit_test(stretches_are_rounded),
         cmocka_unit_test(fails_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

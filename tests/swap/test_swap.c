@@ -185,11 +185,12 @@ static void sweeps_are_in_order(void **state)
 {
     enum { N_ROWS = 4 };
     neap_trace *trace = read_recorded(0);
-    neap_swap_options options = {.link = fifty, .seconds = 0.1, .n_threads = 1};
+    neap_swap_options options = {.link = fifty, .on_load = true, .seconds = 0.1, .n_threads = 1};
     neap_sweep_row rows[N_ROWS];
     neap_swap_plan *plan;
     (void)state;
     ASSERT_OK(neap_swap_sweep(trace, &options, N_ROWS, NULL, NULL, rows));
+    options.on_load = false;
     ASSERT_OK(neap_swap_make(trace, &options, NULL, NULL, &plan));
     ASSERT_EQ(rows[0].limit, neap_swap_get_summary(plan)->peak_load);
     ASSERT_EQ(rows[N_ROWS - 1].limit, neap_swap_get_summary(plan)->floor);
@@ -208,6 +209,26 @@ static void sweeps_are_in_order(void **state)
     }
     ASSERT_TRUE(rows[0].overhead[NEAP_SWAP_SEARCH] == 0);
     neap_swap_free(plan);
+    neap_trace_free(trace);
+}
+
+/* The paper's limit: the load is held, and the footprint is what the places come to. */
+static void loads_are_held(void **state)
+{
+    neap_trace *trace = read_recorded(1);
+    neap_swap_options options = {.link = fifty, .on_load = true, .limit_share = 0.28, .seconds = 0.1, .n_threads = 1};
+    (void)state;
+    for (int method = 0; method < NEAP_SWAP_N_METHODS; method++) {
+        const neap_swap_summary *s;
+        neap_swap_plan *plan;
+        options.method = (neap_swap_method)method;
+        ASSERT_OK(neap_swap_make(trace, &options, NULL, NULL, &plan)); /* no places are found within it */
+        s = neap_swap_get_summary(plan);
+        ASSERT_LE(s->planned_peak, s->limit);
+        ASSERT_GT(s->footprint, s->limit);
+        check_entries(trace, plan);
+        neap_swap_free(plan);
+    }
     neap_trace_free(trace);
 }
 
@@ -364,6 +385,7 @@ int main(void)
         cmocka_unit_test(a_limit_at_the_peak_is_free),
         cmocka_unit_test(a_faster_link_never_raises_the_bound),
         cmocka_unit_test(sweeps_are_in_order),
+        cmocka_unit_test(loads_are_held),
         cmocka_unit_test(sweeps_of_one_row_are_the_peak),
         cmocka_unit_test(below_the_floor_names_the_exec),
         cmocka_unit_test(traces_that_cannot_be_planned),
