@@ -160,6 +160,8 @@ const topic all_topics[] = {
      "    NEAP_MARGIN        launches that a block stays after its last seen use, and is back before the next\n"
      "    NEAP_PLAN_SECONDS  for planning, beside the program; 2 unless set\n"
      "    NEAP_TELL_LIMIT    1: the program is told that the device has no more memory than the limit\n"
+     "    NEAP_KEEP_BACKEND  1: PyTorch keeps the allocator that neap sees into, where it has an error for what is "
+     "asked, too\n"
      "    NEAP_RECORD        file for the trace\n"
      "    NEAP_REPORT        file for the report at the end; standard error unless set, none where it is \"-\"\n"
      "    NEAP_REPORT_JSON   1: the report is one JSON document\n"

@@ -198,11 +198,35 @@ static bool has_synced(np_hook_device *device)
     return is_done;
 }
 
+static void free_known(np_hook_device *device, neap_block *block)
+{
+    if (!np_hook_capture_free(device, block)) {
+        (void)np_hook_free_block(device, block);
+    }
+}
+
+/* Aside, nobody has seen what was done with a block: where the work cannot be waited for, it is kept for good; beside a capture,
+ * which such a wait would break, until there is none. What comes from here on is the runtime's, which needs the room. */
+static void free_aside(np_hook_device *device, neap_block *block)
+{
+    if (np_hook_is_beside_capture()) {
+        (void)np_array_push(device->manager->memory, &device->later, block); /* or it is kept for good */
+        return;
+    }
+    if (!has_synced(device)) {
+        return;
+    }
+    free_known(device, block);
+    while (device->later.n > 0) {
+        free_known(device, device->later.items[--device->later.n]);
+    }
+    np_retired_give_back(device->manager);
+}
+
 static bool free_on(np_hook_device *device, void *address, void *stream)
 {
     np_hook_entry entry;
     np_stream lane = 0;
-    bool is_done;
     device->n_frees++;
     if (np_side_has(device->manager, address)) {
         np_hook_rest_before(device, stream);
@@ -220,16 +244,26 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     if (!entry.block->pattern || device->manager->state != NEAP_STATE_RUN) {
         np_hook_recall_forget(&device->recall);
     }
-    /* Aside, nobody has seen what was done with it: where the work cannot be waited for, it is kept for good. What comes
-     * from here on is the runtime's, which needs the room. */
-    is_done = np_the_hook.aside && has_synced(device);
-    if ((!np_the_hook.aside || is_done) && !np_hook_capture_free(device, entry.block)) {
-        (void)np_hook_free_block(device, entry.block);
-    }
-    if (is_done) {
-        np_retired_give_back(device->manager);
+    if (np_the_hook.aside) {
+        free_aside(device, entry.block);
+    } else {
+        free_known(device, entry.block);
     }
     return true;
+}
+
+bool np_hook_has(const void *address)
+{
+    bool is_found = np_hook_pool_has(address);
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES && !is_found; i++) {
+        np_hook_device *device = np_the_hook.devices[i];
+        if (device) {
+            (void)pthread_mutex_lock(&device->manager->lock);
+            is_found = np_side_has(device->manager, address) || np_hook_index_find(&device->index, address) != NULL;
+            (void)pthread_mutex_unlock(&device->manager->lock);
+        }
+    }
+    return is_found;
 }
 
 bool np_hook_free(void *address, void *stream)

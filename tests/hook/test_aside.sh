@@ -78,6 +78,14 @@ no_cupti() {
     steps_aside 'CUPTI was not found' "$@"
 }
 
+# PyTorch's allocator is left as it is: neap goes on.
+backend_kept() {
+    alone 1 "$@" || return
+    on+=(NEAP_KEEP_BACKEND=1)
+    hooked 1 $limit "$@"
+    never 'steps aside' "$@"
+}
+
 # What neap makes fail the program is told of: memory that neap serves cannot be shared with another process.
 refused() {
     alone 1 --plain --ipc "$@" || return
@@ -111,6 +119,11 @@ more goes_aside_early 'peer access was enabled' --iterations=16 --peer=2 --side 
 unset STANDIN_DEVICES
 begin goes_aside 'CUPTI was ended for the whole process' --iterations=16 --teardown=12
 more goes_aside_early 'CUPTI was ended for the whole process' --iterations=16 --teardown=2
+begin goes_aside "the program looks at PyTorch's memory block by block (torch.cuda.memory_snapshot)" --iterations=24 --torch \
+    --snapshot=12
+more goes_aside_early "the program looks at PyTorch's memory block by block (torch.cuda.memory_snapshot)" --iterations=16 --torch \
+    --snapshot=2 --side --graph --regraph=4
+more backend_kept --iterations=16 --torch --snapshot=8
 more refused --iterations=8
 more shared --iterations=8
 begin stays 'blocks that are exported or registered for others stay where they are' --iterations=16 --nic

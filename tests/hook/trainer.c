@@ -1,9 +1,11 @@
 /* trainer.c: trains, and prints a line an iteration. Options are --name or --name=N: see trainer.h. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "hook/trainer.h"
+#include "standin_c10/c10.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -149,6 +151,26 @@ static void *cupti_function(const char *symbol)
     return found;
 }
 
+/* Of PyTorch's libraries (standin_c10): a snapshot of the allocator that it has now. Where that is another one afterwards, memory
+ * comes from there. */
+static void take_snapshot(void)
+{
+    typedef standin_c10_answer snapshot(void *self, uint64_t a, uint64_t b);
+    void *c10 = dlopen("libc10_cuda.so", RTLD_NOW);
+    _Atomic(void *) *allocator = c10 ? dlsym(c10, "_ZN3c104cuda20CUDACachingAllocator9allocatorE") : NULL;
+    void *before;
+    void **slots;
+    if (!allocator) {
+        fail("snapshot", dlerror());
+    }
+    before = atomic_load(allocator);
+    memcpy(&slots, before, sizeof slots);
+    (void)((snapshot *)(uintptr_t)slots[C10_SNAPSHOT])(before, 0, 0);
+    if (atomic_load(allocator) != before) {
+        memory_is_plain();
+    }
+}
+
 static void tear_down(void)
 {
     int (*finalize)(void);
@@ -195,6 +217,9 @@ static void between(unsigned iteration)
     }
     if (option.teardown && iteration == option.teardown) {
         tear_down();
+    }
+    if (option.snapshot && iteration == option.snapshot) {
+        take_snapshot();
     }
     if (option.profiler && iteration == option.profiler) {
         profile(false);
@@ -259,6 +284,9 @@ int main(int n, char **texts)
     read_options(n, texts);
     if (option.torch && !dlopen("libc10_cuda.so", RTLD_NOW)) {
         fail("torch", dlerror());
+    }
+    if (option.snapshot && !dlopen("libtorch_cuda.so", RTLD_NOW)) {
+        fail("snapshot", dlerror());
     }
     if (option.profiled) {
         profile(true);

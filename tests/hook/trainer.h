@@ -58,6 +58,7 @@
     X(profiled, 0, "somebody else has subscribed to CUPTI before all else")                     \
     X(cooperative, 0, "cooperative launches")                                                   \
     X(torch, 0, "a library of PyTorch's is loaded, and nothing asked of it")                    \
+    X(snapshot, 0, "in this iteration, PyTorch is asked for a snapshot, and has another allocator from then on") \
     X(helper, 0, "a thread does nothing but copy, when it likes; 2: into another block each time") \
     X(threads, 0, "a second thread trains a network of its own, on a stream of its own")
 /* clang-format on */
@@ -77,6 +78,7 @@ void check(cudaError_t error, const char *what); /* ends the program where it is
 uint32_t random_below(uint64_t *state, uint32_t n);
 
 /* ---- trainer_memory.c ---- */
+void memory_is_plain(void); /* from here on, by cudaMalloc: what is there is freed as it was asked for */
 
 /* As a framework's allocator does: an error is tried again once. */
 void *get(size_t bytes, cudaStream_t stream);
