@@ -162,6 +162,7 @@ const topic all_topics[] = {
      "    NEAP_TELL_LIMIT    1: the program is told that the device has no more memory than the limit\n"
      "    NEAP_KEEP_BACKEND  1: PyTorch keeps the allocator that neap sees into, where it has an error for what is "
      "asked, too\n"
+     "    NEAP_CUPTI_ALONE   1: no other subscriber of CUPTI is allowed, also where CUPTI can have several\n"
      "    NEAP_RECORD        file for the trace\n"
      "    NEAP_REPORT        file for the report at the end; standard error unless set, none where it is \"-\"\n"
      "    NEAP_REPORT_JSON   1: the report is one JSON document\n"

@@ -73,6 +73,22 @@ old_driver() {
     steps_aside 'the driver is too old (before CUDA 12.4)' "$@"
 }
 
+# Others that see what neap sees, where CUPTI can have several.
+beside() {
+    alone 1 "$@" || return
+    hooked 1 $limit "$@"
+    never 'steps aside' "$@"
+    once '^neap: cuda:0: swapped  *[1-9]' "$@"
+}
+one_alone() {
+    on+=(NEAP_CUPTI_ALONE=1)
+    steps_aside 'CUPTI has another subscriber already' "$@"
+}
+older_cupti() { # one that has one alone, and is as good
+    on+=(NEAP_CUPTI="$NEAP_STANDIN_DIR/cupti_13_0/libcupti.so.13")
+    beside "$@"
+}
+
 no_cupti() {
     on+=(NEAP_CUPTI=/nowhere/libcupti.so)
     steps_aside 'CUPTI was not found' "$@"
@@ -111,6 +127,10 @@ begin old_driver --iterations=8
 more old_driver --iterations=8 --plain --side
 more steps_aside 'CUPTI has another subscriber already (a profiler?), and kernels cannot be seen (CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)' \
     --iterations=8 --profiled
+more beside --iterations=24 --profiled=2
+begin beside --iterations=24 --tool=8
+more one_alone --iterations=8 --profiled=2
+more older_cupti --iterations=24
 more orphaned
 begin unseen --threads
 export STANDIN_DEVICES=2

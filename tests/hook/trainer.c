@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "hook/trainer.h"
 #include "standin_c10/c10.h"
+#include "standin_cupti/cupti.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -194,6 +195,43 @@ static void profile(bool stays)
     }
 }
 
+/* One that allows others. Whether it was told of any call is seen when it ends. */
+static void *tool;
+static atomic_uint n_told;
+
+static void count(void *user, int domain, uint32_t id, const void *data)
+{
+    (void)user;
+    (void)domain;
+    (void)id;
+    (void)data;
+    n_told++;
+}
+
+static void begin_tool(void)
+{
+    int (*subscribe)(void **handle, standin_cupti_callback callback, void *user, standin_cupti_params *params);
+    int (*enable)(uint32_t enable, void *handle, int domain);
+    standin_cupti_params params = {.struct_bytes = sizeof params, .name = "a tool", .allows_several = 1};
+    void *found = cupti_function("cuptiSubscribe_v2");
+    memcpy(&subscribe, &found, sizeof subscribe);
+    found = cupti_function("cuptiEnableDomain");
+    memcpy(&enable, &found, sizeof enable);
+    if (subscribe(&tool, count, NULL, &params) != 0 || enable(1, tool, STANDIN_CUPTI_DRIVER_API) != 0) {
+        fail("tool", "CUPTI does not let it");
+    }
+}
+
+static void end_tool(void)
+{
+    int (*unsubscribe)(void *handle);
+    void *found = cupti_function("cuptiUnsubscribe");
+    memcpy(&unsubscribe, &found, sizeof unsubscribe);
+    if (n_told == 0 || unsubscribe(tool) != 0) {
+        fail("tool", "it was told of nothing");
+    }
+}
+
 /* ---- training ---- */
 
 static unsigned batch_of(unsigned iteration)
@@ -223,6 +261,12 @@ static void between(unsigned iteration)
     }
     if (option.profiler && iteration == option.profiler) {
         profile(false);
+    }
+    if (option.tool && iteration == option.tool) {
+        begin_tool();
+    }
+    if (option.tool && iteration == option.tool + 2) {
+        end_tool();
     }
     if (option.peer && iteration == option.peer) {
         CHECK(cudaDeviceEnablePeerAccess(1, 0));
@@ -288,7 +332,9 @@ int main(int n, char **texts)
     if (option.snapshot && !dlopen("libtorch_cuda.so", RTLD_NOW)) {
         fail("snapshot", dlerror());
     }
-    if (option.profiled) {
+    if (option.profiled == 2) {
+        begin_tool();
+    } else if (option.profiled) {
         profile(true);
     }
     kernels_register();
