@@ -59,11 +59,15 @@ typedef struct np_hook_graph {
     bool is_blind;   /* it has work whose uses were not seen: everything is home before each launch of it */
 } np_hook_graph;
 
+#define NP_HOOK_NO_CAPTURE UINT32_MAX
+
 /* A block that was freed while a graph needed it. */
 typedef struct np_hook_kept {
     neap_block *block; /* NULL: a small one, at */
     const char *small;
-    uint32_t graph; /* of the latest that can name it: a number */
+    uint32_t graph;   /* of the latest that can name it: a number */
+    uint32_t capture; /* NP_HOOK_NO_CAPTURE, or the one in which it was freed, */
+    void *stream;     /* on this one, which is captured */
 } np_hook_kept;
 
 /* Whether the program's work is looked at: see rest.c. */
@@ -348,6 +352,10 @@ bool np_hook_graph_is_known(const np_hook_device *device, const void *executable
 void np_hook_capture_use(np_hook_device *device, neap_block *block);
 /* True: the block is kept until its graph goes. */
 bool np_hook_capture_free(np_hook_device *device, neap_block *block);
+/* What was freed last was freed on that stream. Where that is captured, later work of the same capture may have the bytes: */
+void np_hook_capture_freed_on(np_hook_device *device, const neap_block *block, void *stream);
+/* such a block of so many bytes, or a few more. NULL: there is none. */
+neap_block *np_hook_capture_reuse(np_hook_device *device, const void *stream, uint64_t bytes);
 bool np_hook_capture_free_small(np_hook_device *device, const char *address); /* the same, of one of the side pool's */
 
 /* ---- fixed.c: under the lock. Blocks are fixed, and freed, nowhere else ---- */

@@ -338,7 +338,7 @@ static void test_captured(void **state)
     ASSERT_TRUE(np_hook_free(within, STREAM));
     ASSERT_TRUE(block_of(within) == NULL);
     ASSERT_EQ(device.kept.n, 1);
-    ASSERT_TRUE(make(4 * PAGE, STREAM) != within);
+    ASSERT_TRUE(make(4 * PAGE, OTHER) != within); /* whose work may come before */
     end_capture(GRAPH);
     np_hook_graph_instantiate(&device, GRAPH, EXECUTABLE);
     np_hook_graph_destroy(&device, GRAPH);
@@ -346,6 +346,41 @@ static void test_captured(void **state)
     np_hook_graph_destroy(&device, EXECUTABLE);
     ASSERT_EQ(device.manager->stats.live, (3 + 4) * PAGE);
     ASSERT_FALSE(block_of(make(3 * PAGE, OTHER))->is_fixed); /* the capture is over */
+    close_scene();
+}
+
+/* What is freed on a stream that is captured is had again by what the same capture asks for on it, and by nobody else. */
+static void test_capture_reuse(void **state)
+{
+    void *a;
+    void *b;
+    void *c;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    begin_capture();
+    a = make(16 * PAGE, STREAM);
+    b = make(17 * PAGE, STREAM);
+    c = make(9 * PAGE, STREAM);
+    ASSERT_TRUE(np_hook_free(a, STREAM) && np_hook_free(b, STREAM));
+    ASSERT_TRUE(np_hook_free(c, OTHER)); /* after work that need not come before that of the capture's stream */
+    ASSERT_EQ(device.kept.n, 3);
+    ASSERT_TRUE(make(9 * PAGE, STREAM) != c);
+    ASSERT_TRUE(make(16 * PAGE, STREAM) == a); /* the one that fits best, */
+    ASSERT_EQ(device.kept.n, 2);
+    ASSERT_TRUE(block_of(a) && block_of(a)->is_fixed);
+    ASSERT_TRUE(make(16 * PAGE + 1, STREAM) == b); /* or nearly, */
+    ASSERT_TRUE(np_hook_free(b, STREAM));
+    ASSERT_TRUE(make(12 * PAGE, STREAM) != b); /* but not one that is much larger */
+    end_capture(GRAPH);
+    ASSERT_TRUE(make(17 * PAGE, STREAM) != b); /* the graph has it */
+    begin_capture();
+    ASSERT_TRUE(make(17 * PAGE, STREAM) != b); /* and so it has beside another */
+    end_capture(NULL);
+    ASSERT_EQ(device.kept.n, 2);
+    np_hook_graph_destroy(&device, GRAPH);
+    ASSERT_EQ(device.kept.n, 0);
+    ASSERT_TRUE(np_hook_free(a, STREAM));
+    ASSERT_EQ(device.manager->stats.live, (9 + 12 + 17 + 17) * PAGE);
     close_scene();
 }
 
@@ -865,6 +900,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_free_and_used),
         cmocka_unit_test(test_captured),
+        cmocka_unit_test(test_capture_reuse),
         cmocka_unit_test(test_captured_fails),
         cmocka_unit_test(test_captured_no_room),
         cmocka_unit_test(test_captured_small),
