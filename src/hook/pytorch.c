@@ -399,13 +399,11 @@ static void fill(table *made, void *const *slots, void *const *pluggable, bool i
 }
 
 /* PyTorch's libraries are in the process. False: it is not one that is known, or it has its own allocator already. */
-static bool find(void *c10_cuda, void *torch_cuda)
+static bool find(void *torch_cuda)
 {
     void *const *pluggable = dlsym(torch_cuda, "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE");
     size_t n_native;
-    found.current = dlsym(c10_cuda, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
-    found.async = found.current ? atomic_load(found.current) : NULL;
-    if (!pluggable || !found.async || !np_virtual_is(found.async, async_type)) {
+    if (!pluggable || !np_virtual_is(found.async, async_type)) {
         return false;
     }
     found.native = np_virtual_find((const void *)found.current, native_type);
@@ -429,13 +427,30 @@ static bool find(void *c10_cuda, void *torch_cuda)
 
 static atomic_bool is_looked_for; /* once its libraries are there */
 
+/* Its libraries are loaded, and then each begins: is an allocator chosen? */
+static bool has_begun(void *c10_cuda)
+{
+    found.current = dlsym(c10_cuda, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
+    found.async = found.current ? atomic_load(found.current) : NULL;
+    return !found.current || (found.async && np_virtual_slots(found.async));
+}
+
 static void look(void)
 {
+    static atomic_ullong n_looked; /* libraries that were loaded, when it was not there */
+    unsigned long long n_loaded = np_virtual_n_loaded();
+    if (n_loaded == atomic_load(&n_looked)) {
+        return;
+    }
     void *torch_cuda = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
     void *c10_cuda = torch_cuda ? dlopen("libc10_cuda.so", RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (!c10_cuda) {
+        atomic_store(&n_looked, n_loaded);
+    }
     (void)pthread_mutex_lock(&lock);
-    if (c10_cuda && !atomic_exchange(&is_looked_for, true)) {
-        if (!find(c10_cuda, torch_cuda) && np_the_hook.settings.log_level >= NEAP_LOG_INFO) {
+    if (c10_cuda && !atomic_load(&is_looked_for) && has_begun(c10_cuda)) {
+        atomic_store(&is_looked_for, true);
+        if (!(found.current && find(torch_cuda)) && np_the_hook.settings.log_level >= NEAP_LOG_INFO) {
             np_hook_say(
                 "this PyTorch's allocators are not known, or another was chosen: what its cudaMallocAsync has not "
                 "will be an error");

@@ -117,6 +117,20 @@ AS_BYTES static void *const *find_table(const image *of, const char *type)
     return NULL;
 }
 
+static int take_count(struct dl_phdr_info *info, size_t size, void *user)
+{
+    (void)size;
+    *(unsigned long long *)user = info->dlpi_adds;
+    return 1;
+}
+
+unsigned long long np_virtual_n_loaded(void)
+{
+    unsigned long long n = 0;
+    (void)dl_iterate_phdr(take_count, &n);
+    return n;
+}
+
 void *np_virtual_find(const void *address, const char *type)
 {
     image whole;

@@ -333,6 +333,19 @@ static void without_kernels(void)
     ASSERT_STR_EQ(ask(async, C10_SNAPSHOT, 0, 0).by, "native");
 }
 
+/* A library that it needs begins before it, and registers kernels of its own. */
+static void unready(void)
+{
+    void *c10 = dlopen(NEAP_STANDIN_DIR "/libc10_cuda.so", RTLD_NOW);
+    _Atomic(void *) *chosen = symbol(c10, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
+    void *made = atomic_exchange(chosen, NULL);
+    load(true);
+    ASSERT_STR_EQ(ask(async, C10_SNAPSHOT, 0, 0).by, "async");
+    atomic_store(chosen, made);
+    np_hook_pytorch_look();
+    ASSERT_STR_EQ(ask(async, C10_SNAPSHOT, 0, 0).by, "native");
+}
+
 static void another(void)
 {
     void *c10 = dlopen(NEAP_STANDIN_DIR "/libc10_cuda.so", RTLD_NOW);
@@ -388,15 +401,19 @@ IN_PROCESS(by_its_own)
 IN_PROCESS(kept)
 IN_PROCESS(without_kernels)
 IN_PROCESS(another)
+IN_PROCESS(unready)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ordinary),   cmocka_unit_test(test_begun),           cmocka_unit_test(test_by_snapshot),
-        cmocka_unit_test(test_by_history), cmocka_unit_test(test_by_observer),     cmocka_unit_test(test_by_tracker),
-        cmocka_unit_test(test_by_pool),    cmocka_unit_test(test_by_second_graph), cmocka_unit_test(test_afterwards),
-        cmocka_unit_test(test_sharing),    cmocka_unit_test(test_by_its_own),      cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_another),    cmocka_unit_test(test_without_kernels),
+        cmocka_unit_test(test_ordinary),        cmocka_unit_test(test_begun),
+        cmocka_unit_test(test_by_snapshot),     cmocka_unit_test(test_by_history),
+        cmocka_unit_test(test_by_observer),     cmocka_unit_test(test_by_tracker),
+        cmocka_unit_test(test_by_pool),         cmocka_unit_test(test_by_second_graph),
+        cmocka_unit_test(test_afterwards),      cmocka_unit_test(test_sharing),
+        cmocka_unit_test(test_by_its_own),      cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_another),         cmocka_unit_test(test_unready),
+        cmocka_unit_test(test_without_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
