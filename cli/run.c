@@ -27,6 +27,7 @@ typedef struct run_args {
     unsigned log;
     bool tell_limit;
     bool limit_late;
+    bool keep_backend;
     bool no_live;
     bool quiet;
 } run_args;
@@ -124,6 +125,7 @@ static bool set_all(const run_args *args, const char *library)
            (!args->plan_cache || run_set_path("NEAP_PLAN_CACHE", args->plan_cache)) &&
            (!args->tell_limit || run_set("NEAP_TELL_LIMIT", "1")) &&
            (!args->limit_late || run_set("NEAP_LIMIT_LATE", "1")) &&
+           (!args->keep_backend || run_set("NEAP_KEEP_BACKEND", "1")) &&
            (args->no_live || args->quiet || run_set("NEAP_LIVE", "1")) &&
            (log == NO_LEVEL || run_set("NEAP_LOG", log_levels[log])) &&
            set_number("NEAP_MIN_BLOCK", args->min_block > 0, args->min_block) &&
@@ -167,6 +169,8 @@ static const option run_options[] = {
     RUN_OPTION("record", OPTION_TEXT, record, .value = "FILE", .help = "write what was seen as a trace"),
     RUN_OPTION("tell-limit", OPTION_FLAG, tell_limit,
                .help = "a program that asks how much memory there is hears the limit"),
+    RUN_OPTION("keep-backend", OPTION_FLAG, keep_backend,
+               .help = "PyTorch keeps the allocator that neap sees into, where it has an error for what is asked, too"),
     RUN_OPTION("plan-cache", OPTION_TEXT, plan_cache, .value = "FOLDER", .help = "keep plans there from run to run"),
     RUN_OPTION("plan-seconds", OPTION_SECONDS, plan_seconds, .value = "S",
                .help = "for planning, beside the program; 2 unless given"),

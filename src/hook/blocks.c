@@ -61,22 +61,41 @@ static bool is_too_much(np_hook_device *device, uint64_t bytes)
            needed_bytes(m, bytes) + promised_bytes(m) > free_bytes_of(device) + np_hook_reserved(device);
 }
 
-static neap_status take_block(np_hook_device *device, uint64_t bytes, void **address)
+static void free_known(np_hook_device *device, neap_block *block, void *stream)
+{
+    if (np_hook_capture_free(device, block)) {
+        np_hook_capture_freed_on(device, block, stream);
+    } else {
+        (void)np_hook_free_block(device, block);
+    }
+}
+
+static neap_status new_block(np_hook_device *device, uint64_t bytes, bool is_asking, neap_block **block)
 {
     neap_device *m = device->manager;
-    np_hook_entry entry = {0};
-    bool is_asking = is_question(device, bytes);
     neap_status status = is_asking && is_too_much(device, bytes) ? NEAP_DEVICE_FULL : NEAP_OK;
     if (status == NEAP_OK) {
         m->is_deferring = is_asking;
-        status = np_malloc_locked(m, bytes, &entry.block);
+        status = np_malloc_locked(m, bytes, block);
         m->is_deferring = false;
     }
     if (status == NEAP_OK && device->n_captures > 0) {
-        status = np_hook_fix(device, entry.block, NP_HOOK_OF_GRAPH); /* one may be about to name it */
+        status = np_hook_fix(device, *block, NP_HOOK_OF_GRAPH); /* one may be about to name it */
         if (status != NEAP_OK) {
-            (void)np_free_locked(m, entry.block);
+            (void)np_free_locked(m, *block);
         }
+    }
+    return status;
+}
+
+static neap_status take_block(np_hook_device *device, uint64_t bytes, void *stream, void **address)
+{
+    np_hook_entry entry = {0};
+    bool is_asking = is_question(device, bytes);
+    neap_status status = NEAP_OK;
+    entry.block = device->n_captures > 0 ? np_hook_capture_reuse(device, stream, bytes) : NULL;
+    if (!entry.block) {
+        status = new_block(device, bytes, is_asking, &entry.block);
     }
     if (status != NEAP_OK) {
         return status;
@@ -92,7 +111,7 @@ static neap_status take_block(np_hook_device *device, uint64_t bytes, void **add
     status = np_hook_index_add(&device->index, &entry);
     if (status != NEAP_OK) {
         np_hook_baseline_give(device, &entry);
-        (void)np_hook_free_block(device, entry.block);
+        free_known(device, entry.block, stream);
         return status;
     }
     *address = entry.block->address;
@@ -121,7 +140,7 @@ static neap_status take(np_hook_device *device, uint64_t bytes, void *stream, vo
     char *at = NULL;
     neap_status status;
     if (bytes >= m->options.min_block) {
-        return take_block(device, bytes, address);
+        return take_block(device, bytes, stream, address);
     }
     status = side_stream(device, stream, &lane);
     if (status == NEAP_OK) {
@@ -198,11 +217,28 @@ static bool has_synced(np_hook_device *device)
     return is_done;
 }
 
+/* Aside, nobody has seen what was done with a block: where the work cannot be waited for, it is kept for good; beside a capture,
+ * which such a wait would break, until there is none. What comes from here on is the runtime's, which needs the room. */
+static void free_aside(np_hook_device *device, neap_block *block, void *stream)
+{
+    if (np_hook_is_beside_capture()) {
+        (void)np_array_push(device->manager->memory, &device->later, block); /* or it is kept for good */
+        return;
+    }
+    if (!has_synced(device)) {
+        return;
+    }
+    free_known(device, block, stream);
+    while (device->later.n > 0) {
+        free_known(device, device->later.items[--device->later.n], stream);
+    }
+    np_retired_give_back(device->manager);
+}
+
 static bool free_on(np_hook_device *device, void *address, void *stream)
 {
     np_hook_entry entry;
     np_stream lane = 0;
-    bool is_done;
     device->n_frees++;
     if (np_side_has(device->manager, address)) {
         np_hook_rest_before(device, stream);
@@ -220,16 +256,26 @@ static bool free_on(np_hook_device *device, void *address, void *stream)
     if (!entry.block->pattern || device->manager->state != NEAP_STATE_RUN) {
         np_hook_recall_forget(&device->recall);
     }
-    /* Aside, nobody has seen what was done with it: where the work cannot be waited for, it is kept for good. What comes
-     * from here on is the runtime's, which needs the room. */
-    is_done = np_the_hook.aside && has_synced(device);
-    if ((!np_the_hook.aside || is_done) && !np_hook_capture_free(device, entry.block)) {
-        (void)np_hook_free_block(device, entry.block);
-    }
-    if (is_done) {
-        np_retired_give_back(device->manager);
+    if (np_the_hook.aside) {
+        free_aside(device, entry.block, stream);
+    } else {
+        free_known(device, entry.block, stream);
     }
     return true;
+}
+
+bool np_hook_has(const void *address)
+{
+    bool is_found = np_hook_pool_has(address);
+    for (int i = 0; i < NP_HOOK_MAX_DEVICES && !is_found; i++) {
+        np_hook_device *device = np_the_hook.devices[i];
+        if (device) {
+            (void)pthread_mutex_lock(&device->manager->lock);
+            is_found = np_side_has(device->manager, address) || np_hook_index_find(&device->index, address) != NULL;
+            (void)pthread_mutex_unlock(&device->manager->lock);
+        }
+    }
+    return is_found;
 }
 
 bool np_hook_free(void *address, void *stream)

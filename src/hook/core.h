@@ -15,6 +15,7 @@
  *   blocks.c    malloc and free
  *   baseline.c  what PyTorch's own allocator would have held
  *   pool.c      a plain pool, for when neap has stepped aside
+ *   pytorch.c   back to PyTorch's own allocator, where the program needs it (forward.c, virtual.c)
  *   verify.c    a keeper that takes from a kernel everything that it is not seen to touch
  *   kernels.c, index.c, cupti.c, settings.c, report*.c, watch.c
  *
@@ -58,11 +59,15 @@ typedef struct np_hook_graph {
     bool is_blind;   /* it has work whose uses were not seen: everything is home before each launch of it */
 } np_hook_graph;
 
+#define NP_HOOK_NO_CAPTURE UINT32_MAX
+
 /* A block that was freed while a graph needed it. */
 typedef struct np_hook_kept {
     neap_block *block; /* NULL: a small one, at */
     const char *small;
-    uint32_t graph; /* of the latest that can name it: a number */
+    uint32_t graph;   /* of the latest that can name it: a number */
+    uint32_t capture; /* NP_HOOK_NO_CAPTURE, or the one in which it was freed, */
+    void *stream;     /* on this one, which is captured */
 } np_hook_kept;
 
 /* Whether the program's work is looked at: see rest.c. */
@@ -125,6 +130,7 @@ typedef struct np_hook_device {
     uint64_t used_high;
     uint64_t n_frees;                  /* by the program, so far, */
     uint64_t n_parted[NP_MAX_STREAMS]; /* and by lane, when work was last given to it that begins after all before it */
+    np_array(neap_block *) later;      /* freed, when neap had stepped aside, beside a capture */
     uint64_t told_free;                /* bytes: what the program was told last when it asked how much is free */
 } np_hook_device;
 
@@ -181,6 +187,8 @@ neap_status np_hook_lane(np_hook_device *device, void *stream, np_stream *lane);
 
 /* 0, or the CUDA runtime's number of an error. */
 int np_hook_malloc(int ordinal, uint64_t bytes, void *stream, void **address);
+/* Is it the address of memory that is ours, or was asked for through us? */
+bool np_hook_has(const void *address);
 /* False: the address is none of ours. */
 bool np_hook_free(void *address, void *stream);
 
@@ -344,6 +352,10 @@ bool np_hook_graph_is_known(const np_hook_device *device, const void *executable
 void np_hook_capture_use(np_hook_device *device, neap_block *block);
 /* True: the block is kept until its graph goes. */
 bool np_hook_capture_free(np_hook_device *device, neap_block *block);
+/* What was freed last was freed on that stream. Where that is captured, later work of the same capture may have the bytes: */
+void np_hook_capture_freed_on(np_hook_device *device, const neap_block *block, void *stream);
+/* such a block of so many bytes, or a few more. NULL: there is none. */
+neap_block *np_hook_capture_reuse(np_hook_device *device, const void *stream, uint64_t bytes);
 bool np_hook_capture_free_small(np_hook_device *device, const char *address); /* the same, of one of the side pool's */
 
 /* ---- fixed.c: under the lock. Blocks are fixed, and freed, nowhere else ---- */
@@ -354,12 +366,15 @@ neap_status np_hook_free_block(np_hook_device *device, neap_block *block);
 /* ---- pool.c ---- */
 int np_hook_pool_malloc(int ordinal, uint64_t bytes, void *stream, void **address);
 bool np_hook_pool_free(void *address, void *stream); /* false: none of its own */
+bool np_hook_pool_has(const void *address);
 
 /* ---- runtime.c: what stands behind ours ---- */
 int np_hook_real_malloc(void **address, size_t bytes);
 int np_hook_real_free(void *address);
 int np_hook_real_get_device(int *ordinal);
-int np_hook_real_forget_error(void); /* the last one that the program could ask for */
+int np_hook_real_forget_error(void);  /* the last one that the program could ask for */
+void np_hook_pass_on(void);           /* what is asked for by cudaMalloc from now on is the runtime's */
+bool np_hook_is_beside_capture(void); /* a capture is under way that was begun by the runtime */
 
 /* ---- verify.c ---- */
 neap_status np_hook_verify_open(np_hook_device *device,

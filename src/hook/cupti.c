@@ -57,6 +57,29 @@ bool np_cupti_load(np_cupti *cupti, const char **why)
         }
         memcpy((char *)&made + symbols[i].offset, &found, sizeof found);
     }
+    void *beside = dlsym(made.library, "cuptiSubscribe_v2");
+    memcpy(&made.subscribe_beside, &beside, sizeof beside);
     *cupti = made;
     return true;
+}
+
+/* CUPTI 13.0 and 13.1 have the function, and know nothing of others: they may refuse the larger struct. */
+int np_cupti_subscribe(const np_cupti *cupti, bool is_alone, np_cupti_callback *callback, void **subscriber,
+                       char other[NP_CUPTI_NAME_BYTES])
+{
+    np_cupti_subscription subscription = {.struct_bytes = sizeof subscription,
+                                          .name = "neap",
+                                          .other = other,
+                                          .other_bytes = NP_CUPTI_NAME_BYTES,
+                                          .allows_others = 1};
+    int result = -1;
+    other[0] = '\0';
+    if (cupti->subscribe_beside && !is_alone) {
+        result = cupti->subscribe_beside(subscriber, callback, NULL, &subscription);
+        other[NP_CUPTI_NAME_BYTES - 1] = '\0';
+    }
+    if (result != 0 && result != NP_CUPTI_TAKEN) {
+        result = cupti->subscribe(subscriber, callback, NULL);
+    }
+    return result;
 }

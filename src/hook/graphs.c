@@ -209,6 +209,7 @@ static bool keep(np_hook_device *device, np_hook_kept kept)
         return false;
     }
     kept.graph = device->next_graph - 1;
+    kept.capture = NP_HOOK_NO_CAPTURE;
     (void)np_array_push(device->manager->memory, &device->kept, kept); /* or it is kept for good */
     return true;
 }
@@ -216,6 +217,50 @@ static bool keep(np_hook_device *device, np_hook_kept kept)
 bool np_hook_capture_free(np_hook_device *device, neap_block *block)
 {
     return block->is_fixed && keep(device, (np_hook_kept){.block = block});
+}
+
+/* The number of the capture that began on that stream and has not ended. */
+static uint32_t capture_on(const np_hook_device *device, const void *stream)
+{
+    for (size_t i = 0; i < device->graphs.n; i++) {
+        if (!device->graphs.items[i].handle && device->graphs.items[i].stream == stream) {
+            return device->graphs.items[i].number;
+        }
+    }
+    return NP_HOOK_NO_CAPTURE;
+}
+
+void np_hook_capture_freed_on(np_hook_device *device, const neap_block *block, void *stream)
+{
+    np_hook_kept *last = device->kept.n > 0 ? &device->kept.items[device->kept.n - 1] : NULL;
+    if (last && last->block == block && device->n_captures > 0) {
+        last->capture = capture_on(device, stream);
+        last->stream = stream;
+    }
+}
+
+/* On one stream a graph's work comes in the order in which it was captured: what is freed there may be had by what is captured
+ * after it, as in a pool of the stream. Without that a graph would hold all that was ever asked for in its capture. */
+neap_block *np_hook_capture_reuse(np_hook_device *device, const void *stream, uint64_t bytes)
+{
+    uint32_t capture = capture_on(device, stream);
+    uint64_t most = bytes + bytes / 8;
+    size_t best = device->kept.n;
+    neap_block *block;
+    for (size_t i = 0; i < device->kept.n && capture != NP_HOOK_NO_CAPTURE; i++) {
+        const np_hook_kept *kept = &device->kept.items[i];
+        if (kept->block && kept->capture == capture && kept->stream == stream && kept->block->bytes >= bytes &&
+            kept->block->bytes <= most) {
+            most = kept->block->bytes - (kept->block->bytes > bytes);
+            best = i;
+        }
+    }
+    if (best == device->kept.n) {
+        return NULL;
+    }
+    block = device->kept.items[best].block;
+    device->kept.items[best] = device->kept.items[--device->kept.n];
+    return block;
 }
 
 bool np_hook_capture_free_small(np_hook_device *device, const char *address)

@@ -207,7 +207,7 @@ bool np_hook_watch_work(bool is_watched)
 /* With what CUPTI has to say of it. */
 static void step_aside_of(int result, const char *why)
 {
-    static char text[192]; /* this is done once */
+    static char text[320]; /* this is done once */
     const char *more = NULL;
     if (np_the_hook.cupti.explain(result, &more) != 0 || !more) {
         more = "an error that it does not know";
@@ -216,9 +216,18 @@ static void step_aside_of(int result, const char *why)
     np_hook_step_aside(text);
 }
 
+static void step_aside_of_other(int result, const char *other)
+{
+    char text[2 * NP_CUPTI_NAME_BYTES + 64];
+    (void)snprintf(text, sizeof text, "CUPTI has another subscriber already (%s), and kernels cannot be seen",
+                   *other ? other : "a profiler?");
+    step_aside_of(result, text);
+}
+
 static void subscribe(void)
 {
     np_cupti *cupti = &np_the_hook.cupti;
+    char other[NP_CUPTI_NAME_BYTES];
     const char *why = NULL;
     int result;
     if (!np_cupti_load(cupti, &why)) {
@@ -229,9 +238,9 @@ static void subscribe(void)
         np_hook_step_aside("there is no key left for what a thread holds");
         return;
     }
-    result = cupti->subscribe(&np_the_hook.subscriber, callback, NULL);
+    result = np_cupti_subscribe(cupti, np_the_hook.settings.is_cupti_alone, callback, &np_the_hook.subscriber, other);
     if (result != 0) {
-        step_aside_of(result, "CUPTI has another subscriber already (a profiler?), and kernels cannot be seen");
+        step_aside_of_other(result, other);
         return;
     }
     result = enable_all(cupti);

@@ -135,6 +135,18 @@ static bool is_idle(const pooled *p, const void *stream)
     return np_hook_real_get_device(&current) == 0 && current == p->ordinal;
 }
 
+bool np_hook_pool_has(const void *address)
+{
+    const pooled *p;
+    (void)pthread_mutex_lock(&lock);
+    p = *bucket_of(live, (uint64_t)(uintptr_t)address, 0);
+    while (p && p->address != address) {
+        p = p->next;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return p != NULL;
+}
+
 /* Freed on another stream than it was asked for on, or from another device: that it is idle on its own is not known before
  * all work is done, and that the runtime waits for. */
 bool np_hook_pool_free(void *address, void *stream)

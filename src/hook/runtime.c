@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hook/core.h"
+#include "hook/pytorch.h"
 
 /* dlsym's RTLD_NEXT is not POSIX. */
 #ifndef RTLD_NEXT
@@ -92,6 +93,12 @@ static int ask_capturing(void *stream, int *status)
     return real(stream, status);
 }
 
+static bool is_captured(void *stream)
+{
+    int status = 0;
+    return ask_capturing(stream, &status) != 0 || status != 0;
+}
+
 /* Aside, nobody knows of graphs: memory that is asked for in a capture is the runtime's, and so is its free. */
 static bool is_passed_on(void *stream)
 {
@@ -132,6 +139,18 @@ static np_hook_device *current_device(void)
     return is_known ? np_the_hook.devices[ordinal] : NULL;
 }
 
+void np_hook_pass_on(void)
+{
+    atomic_store(&allocates_by_stream, true);
+}
+
+static atomic_uint n_captures;
+
+bool np_hook_is_beside_capture(void)
+{
+    return atomic_load(&n_captures) > 0;
+}
+
 /* The runtime must find room for it beside what is kept. Asked before: a request that fails leaves an error behind. */
 static int pass_malloc(void **address, size_t bytes)
 {
@@ -139,7 +158,8 @@ static int pass_malloc(void **address, size_t bytes)
     np_hook_device *device = current_device();
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    if (device && real_info(&free_bytes, &total_bytes) == 0 && (free_bytes < SLACK || free_bytes - SLACK < bytes)) {
+    if (device && !np_hook_is_beside_capture() && real_info(&free_bytes, &total_bytes) == 0 &&
+        (free_bytes < SLACK || free_bytes - SLACK < bytes)) {
         np_hook_give_back(device);
     }
     return np_hook_real_malloc(address, bytes);
@@ -300,6 +320,44 @@ int cudaMemPoolSetAttribute(void *pool, int attribute, void *value)
     }
     REAL("cudaMemPoolSetAttribute", attribute_function)
     return real(pool, attribute, value);
+}
+
+/* Counted, since CUPTI may tell of nothing any more: beside a capture not all work can be waited for. */
+int cudaStreamBeginCapture(void *stream, int mode);
+int cudaStreamBeginCapture(void *stream, int mode)
+{
+    typedef int begin_function(void *stream, int mode);
+    REAL("cudaStreamBeginCapture", begin_function)
+    int result = real(stream, mode);
+    n_captures += result == 0;
+    return result;
+}
+
+int cudaStreamEndCapture(void *stream, void **graph);
+int cudaStreamEndCapture(void *stream, void **graph)
+{
+    typedef int end_function(void *stream, void **graph);
+    REAL("cudaStreamEndCapture", end_function)
+    bool was_captured = is_captured(stream);
+    int result = real(stream, graph);
+    if (was_captured && !is_captured(stream) && atomic_load(&n_captures) > 0) { /* by an error, too */
+        n_captures--;
+    }
+    return result;
+}
+
+/* Each library with kernels calls it when it is loaded: PyTorch's is looked for before any of it was called. */
+void **__cudaRegisterFatBinary(void *binary);
+void **__cudaRegisterFatBinary(void *binary)
+{
+    typedef void **register_function(void *binary);
+    static register_function *real;
+    if (!real) {
+        void *found = find_real("__cudaRegisterFatBinary");
+        memcpy(&real, &found, sizeof found);
+    }
+    np_hook_pytorch_look();
+    return real ? real(binary) : NULL;
 }
 
 /* Somebody ends CUPTI for the whole process: nothing can be seen from then on. */

@@ -221,6 +221,8 @@ static const struct setting {
     {"NEAP_RECORD", SETTING_TEXT, NULL, offsetof(np_hook_settings, record), "a file"},
     {"NEAP_TELL_LIMIT", SETTING_FLAG, NULL, offsetof(np_hook_settings, tells_limit), "0 or 1"},
     {"NEAP_LIMIT_LATE", SETTING_FLAG, NULL, offsetof(np_hook_settings, is_limit_late), "0 or 1"},
+    {"NEAP_KEEP_BACKEND", SETTING_FLAG, NULL, offsetof(np_hook_settings, keeps_backend), "0 or 1"},
+    {"NEAP_CUPTI_ALONE", SETTING_FLAG, NULL, offsetof(np_hook_settings, is_cupti_alone), "0 or 1"},
     {"NEAP_LOG", SETTING_READ, set_log, 0, "none, warn, info or debug"},
     {"NEAP_LIVE", SETTING_FLAG, NULL, offsetof(np_hook_settings, is_live), "0 or 1"},
     {"NEAP_MIN_BLOCK", SETTING_READ, set_min_block, 0, "bytes above 0"},

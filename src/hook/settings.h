@@ -8,6 +8,8 @@
  *     NEAP_REPORT_JSON   1: the report is one JSON document
  *     NEAP_RECORD        file for the trace
  *     NEAP_TELL_LIMIT    1: cudaMemGetInfo answers with the limit
+ *     NEAP_KEEP_BACKEND  1: PyTorch keeps its cudaMallocAsync allocator, also where the program asks for what that has not
+ *     NEAP_CUPTI_ALONE   1: no other subscriber of CUPTI is allowed, also where CUPTI can have several
  *     NEAP_LOG           "none", "warn", "info" or "debug"
  *     NEAP_LIVE          1: one line on stderr that updates in place, where it is a terminal
  *     NEAP_MIN_BLOCK     bytes: smaller blocks take no part in the plan
@@ -47,7 +49,9 @@ typedef struct np_hook_settings {
     double plan_seconds; /* 0: the usual */
     neap_log_level log_level;
     bool tells_limit;
-    bool is_limit_late; /* a limit in per cent holds from the first plan with swaps on, once all is measured */
+    bool is_limit_late;  /* a limit in per cent holds from the first plan with swaps on, once all is measured */
+    bool keeps_backend;  /* what PyTorch's cudaMallocAsync allocator has not is an error */
+    bool is_cupti_alone; /* no other subscriber of CUPTI is allowed */
     bool is_live;
     bool report_json;
     bool tells_verified; /* NEAP_VERIFY_TELL */

@@ -33,6 +33,9 @@ CUDA_INJECTION64_PATH=/opt/profiler.so show run
 is injection-replaced "$(value CUDA_INJECTION64_PATH)" "$NEAP_HOOK_LIBRARY"
 is injection-said "$(grep -c 'CUDA_INJECTION64_PATH was /opt/profiler.so' said)" 1
 
+show run --keep-backend
+is keep-backend "$(value NEAP_KEEP_BACKEND)" 1
+
 # ---- PyTorch's settings
 conf() { PYTORCH_CUDA_ALLOC_CONF=$1 show run; value PYTORCH_CUDA_ALLOC_CONF; }
 is conf-kept "$(conf pinned_use_background_threads:True)" backend:cudaMallocAsync,pinned_use_background_threads:True

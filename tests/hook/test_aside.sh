@@ -73,9 +73,33 @@ old_driver() {
     steps_aside 'the driver is too old (before CUDA 12.4)' "$@"
 }
 
+# Others that see what neap sees, where CUPTI can have several.
+beside() {
+    alone 1 "$@" || return
+    hooked 1 $limit "$@"
+    never 'steps aside' "$@"
+    once '^neap: cuda:0: swapped  *[1-9]' "$@"
+}
+one_alone() {
+    on+=(NEAP_CUPTI_ALONE=1)
+    steps_aside 'CUPTI has another subscriber already' "$@"
+}
+older_cupti() { # one that has one alone, and is as good
+    on+=(NEAP_CUPTI="$NEAP_STANDIN_DIR/cupti_13_0/libcupti.so.13")
+    beside "$@"
+}
+
 no_cupti() {
     on+=(NEAP_CUPTI=/nowhere/libcupti.so)
     steps_aside 'CUPTI was not found' "$@"
+}
+
+# PyTorch's allocator is left as it is: neap goes on.
+backend_kept() {
+    alone 1 "$@" || return
+    on+=(NEAP_KEEP_BACKEND=1)
+    hooked 1 $limit "$@"
+    never 'steps aside' "$@"
 }
 
 # What neap makes fail the program is told of: memory that neap serves cannot be shared with another process.
@@ -103,6 +127,10 @@ begin old_driver --iterations=8
 more old_driver --iterations=8 --plain --side
 more steps_aside 'CUPTI has another subscriber already (a profiler?), and kernels cannot be seen (CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)' \
     --iterations=8 --profiled
+more beside --iterations=24 --profiled=2
+begin beside --iterations=24 --tool=8
+more one_alone --iterations=8 --profiled=2
+more older_cupti --iterations=24
 more orphaned
 begin unseen --threads
 export STANDIN_DEVICES=2
@@ -111,6 +139,11 @@ more goes_aside_early 'peer access was enabled' --iterations=16 --peer=2 --side 
 unset STANDIN_DEVICES
 begin goes_aside 'CUPTI was ended for the whole process' --iterations=16 --teardown=12
 more goes_aside_early 'CUPTI was ended for the whole process' --iterations=16 --teardown=2
+begin goes_aside "the program looks at PyTorch's memory block by block (torch.cuda.memory_snapshot)" --iterations=24 --torch \
+    --snapshot=12
+more goes_aside_early "the program looks at PyTorch's memory block by block (torch.cuda.memory_snapshot)" --iterations=16 --torch \
+    --snapshot=2 --side --graph --regraph=4
+more backend_kept --iterations=16 --torch --snapshot=8
 more refused --iterations=8
 more shared --iterations=8
 begin stays 'blocks that are exported or registered for others stay where they are' --iterations=16 --nic

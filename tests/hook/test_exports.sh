@@ -8,6 +8,7 @@ fi
 meant=$({
     sed -n 's/^int \(cu[A-Za-z0-9_]*\)(.*);$/\1/p' "$NEAP_SOURCE_DIR/src/hook/runtime.c"
     echo InitializeInjection
+    echo __cudaRegisterFatBinary
     echo neap_hook_stats
 } | sort)
 shown=$(nm -D --defined-only "$NEAP_HOOK_LIBRARY" | awk '$2 == "T" { print $3 }' | sed 's/@.*//' | sort)

@@ -1,9 +1,12 @@
 /* trainer.c: trains, and prints a line an iteration. Options are --name or --name=N: see trainer.h. */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "hook/trainer.h"
+#include "standin_c10/c10.h"
+#include "standin_cupti/cupti.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdio_ext.h>
 #include <stdlib.h>
@@ -149,6 +152,26 @@ static void *cupti_function(const char *symbol)
     return found;
 }
 
+/* Of PyTorch's libraries (standin_c10): a snapshot of the allocator that it has now. Where that is another one afterwards, memory
+ * comes from there. */
+static void take_snapshot(void)
+{
+    typedef standin_c10_answer snapshot(void *self, uint64_t a, uint64_t b);
+    void *c10 = dlopen("libc10_cuda.so", RTLD_NOW);
+    _Atomic(void *) *allocator = c10 ? dlsym(c10, "_ZN3c104cuda20CUDACachingAllocator9allocatorE") : NULL;
+    void *before;
+    void **slots;
+    if (!allocator) {
+        fail("snapshot", dlerror());
+    }
+    before = atomic_load(allocator);
+    memcpy(&slots, before, sizeof slots);
+    (void)((snapshot *)(uintptr_t)slots[C10_SNAPSHOT])(before, 0, 0);
+    if (atomic_load(allocator) != before) {
+        memory_is_plain();
+    }
+}
+
 static void tear_down(void)
 {
     int (*finalize)(void);
@@ -169,6 +192,43 @@ static void profile(bool stays)
     memcpy(&unsubscribe, &found, sizeof unsubscribe);
     if (subscribe(&handle, ignore, NULL) == 0 && !stays) {
         (void)unsubscribe(handle);
+    }
+}
+
+/* One that allows others. Whether it was told of any call is seen when it ends. */
+static void *tool;
+static atomic_uint n_told;
+
+static void count(void *user, int domain, uint32_t id, const void *data)
+{
+    (void)user;
+    (void)domain;
+    (void)id;
+    (void)data;
+    n_told++;
+}
+
+static void begin_tool(void)
+{
+    int (*subscribe)(void **handle, standin_cupti_callback callback, void *user, standin_cupti_params *params);
+    int (*enable)(uint32_t enable, void *handle, int domain);
+    standin_cupti_params params = {.struct_bytes = sizeof params, .name = "a tool", .allows_several = 1};
+    void *found = cupti_function("cuptiSubscribe_v2");
+    memcpy(&subscribe, &found, sizeof subscribe);
+    found = cupti_function("cuptiEnableDomain");
+    memcpy(&enable, &found, sizeof enable);
+    if (subscribe(&tool, count, NULL, &params) != 0 || enable(1, tool, STANDIN_CUPTI_DRIVER_API) != 0) {
+        fail("tool", "CUPTI does not let it");
+    }
+}
+
+static void end_tool(void)
+{
+    int (*unsubscribe)(void *handle);
+    void *found = cupti_function("cuptiUnsubscribe");
+    memcpy(&unsubscribe, &found, sizeof unsubscribe);
+    if (n_told == 0 || unsubscribe(tool) != 0) {
+        fail("tool", "it was told of nothing");
     }
 }
 
@@ -196,8 +256,17 @@ static void between(unsigned iteration)
     if (option.teardown && iteration == option.teardown) {
         tear_down();
     }
+    if (option.snapshot && iteration == option.snapshot) {
+        take_snapshot();
+    }
     if (option.profiler && iteration == option.profiler) {
         profile(false);
+    }
+    if (option.tool && iteration == option.tool) {
+        begin_tool();
+    }
+    if (option.tool && iteration == option.tool + 2) {
+        end_tool();
     }
     if (option.peer && iteration == option.peer) {
         CHECK(cudaDeviceEnablePeerAccess(1, 0));
@@ -260,7 +329,12 @@ int main(int n, char **texts)
     if (option.torch && !dlopen("libc10_cuda.so", RTLD_NOW)) {
         fail("torch", dlerror());
     }
-    if (option.profiled) {
+    if (option.snapshot && !dlopen("libtorch_cuda.so", RTLD_NOW)) {
+        fail("snapshot", dlerror());
+    }
+    if (option.profiled == 2) {
+        begin_tool();
+    } else if (option.profiled) {
         profile(true);
     }
     kernels_register();

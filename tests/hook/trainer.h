@@ -55,9 +55,11 @@
     X(teardown, 0, "in this iteration, CUPTI is torn down by somebody else")                    \
     X(profiler, 0, "in this iteration, somebody else wants to subscribe to CUPTI")              \
     X(devices, 0, "in this iteration, the weights are copied to a second GPU, and back")        \
-    X(profiled, 0, "somebody else has subscribed to CUPTI before all else")                     \
+    X(profiled, 0, "somebody else has subscribed to CUPTI before all else; 2: beside others")                     \
     X(cooperative, 0, "cooperative launches")                                                   \
     X(torch, 0, "a library of PyTorch's is loaded, and nothing asked of it")                    \
+    X(tool, 0, "in this iteration, somebody else subscribes to CUPTI beside others, and is told of all calls for two iterations") \
+    X(snapshot, 0, "in this iteration, PyTorch is asked for a snapshot, and has another allocator from then on") \
     X(helper, 0, "a thread does nothing but copy, when it likes; 2: into another block each time") \
     X(threads, 0, "a second thread trains a network of its own, on a stream of its own")
 /* clang-format on */
@@ -77,6 +79,7 @@ void check(cudaError_t error, const char *what); /* ends the program where it is
 uint32_t random_below(uint64_t *state, uint32_t n);
 
 /* ---- trainer_memory.c ---- */
+void memory_is_plain(void); /* from here on, by cudaMalloc: what is there is freed as it was asked for */
 
 /* As a framework's allocator does: an error is tried again once. */
 void *get(size_t bytes, cudaStream_t stream);

@@ -1,5 +1,7 @@
 /* trainer_memory.c: the program's allocator, and which blocks it has. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "hook/trainer.h"
@@ -10,10 +12,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct live {
     char *at;
     size_t bytes;
+    bool is_plain;
 } live[MAX_BLOCKS];
 static size_t n_live;
+static atomic_bool is_plain;
 
-static void add(void *at, size_t bytes)
+void memory_is_plain(void)
+{
+    atomic_store(&is_plain, true);
+}
+
+static void add(void *at, size_t bytes, bool by_malloc)
 {
     (void)pthread_mutex_lock(&lock);
     if (n_live == MAX_BLOCKS) {
@@ -24,18 +33,20 @@ static void add(void *at, size_t bytes)
             fail("memory", "two blocks lie over each other");
         }
     }
-    live[n_live++] = (struct live){at, bytes};
+    live[n_live++] = (struct live){at, bytes, by_malloc};
     (void)pthread_mutex_unlock(&lock);
 }
 
-static void drop(const void *at)
+/* Was it asked for by cudaMalloc? */
+static bool drop(const void *at)
 {
     (void)pthread_mutex_lock(&lock);
     for (size_t i = 0; i < n_live; i++) {
         if (live[i].at == at) {
+            bool by_malloc = live[i].is_plain;
             live[i] = live[--n_live];
             (void)pthread_mutex_unlock(&lock);
-            return;
+            return by_malloc;
         }
     }
     fail("memory", "no such block is freed");
@@ -54,13 +65,13 @@ void *get_plain(size_t bytes)
     if ((uintptr_t)made % 256 != 0) {
         fail("cudaMalloc", "the address is not aligned");
     }
-    add(made, bytes);
+    add(made, bytes, true);
     return made;
 }
 
 void put_plain(void *freed)
 {
-    drop(freed);
+    (void)drop(freed);
     CHECK(cudaFree(freed));
 }
 
@@ -68,7 +79,7 @@ void *get(size_t bytes, cudaStream_t stream)
 {
     void *made = NULL;
     cudaError_t error;
-    if (option.plain) {
+    if (option.plain || atomic_load(&is_plain)) {
         return get_plain(bytes);
     }
     error = cudaMallocAsync(&made, bytes, stream);
@@ -81,18 +92,17 @@ void *get(size_t bytes, cudaStream_t stream)
     if ((uintptr_t)made % 256 != 0) {
         fail("cudaMallocAsync", "the address is not aligned");
     }
-    add(made, bytes);
+    add(made, bytes, false);
     return made;
 }
 
 void put(void *freed, cudaStream_t stream)
 {
-    if (option.plain) {
-        put_plain(freed);
-        return;
+    if (drop(freed)) {
+        CHECK(cudaFree(freed));
+    } else {
+        CHECK(cudaFreeAsync(freed, stream));
     }
-    drop(freed);
-    CHECK(cudaFreeAsync(freed, stream));
 }
 
 void *some_address(uint64_t *random)

@@ -88,6 +88,18 @@ int np_hook_pool_malloc(int ordinal, uint64_t bytes, void *stream, void **addres
     return 0;
 }
 
+bool np_hook_pool_has(const void *address)
+{
+    return address == &n_pool_mallocs;
+}
+
+static uint32_t n_looks; /* for PyTorch */
+
+void np_hook_pytorch_look(void)
+{
+    n_looks++;
+}
+
 bool np_hook_pool_free(void *address, void *stream)
 {
     (void)stream;
@@ -170,8 +182,42 @@ static int runtime_get_device(int *ordinal)
     return 0;
 }
 
+/* The runtime's captures: one stream is captured, or none. */
+static void *captured;
+static int capture_result; /* of the next call */
+
+static int runtime_begin_capture(void *stream, int mode)
+{
+    ASSERT_EQ(mode, 1);
+    captured = capture_result == 0 ? stream : captured;
+    return capture_result;
+}
+
+static int runtime_end_capture(void *stream, void **graph)
+{
+    ASSERT_TRUE(stream != NULL);
+    *graph = NULL;
+    captured = stream == captured ? NULL : captured;
+    return capture_result;
+}
+
+static int runtime_is_capturing(void *stream, int *status)
+{
+    *status = stream == captured;
+    return 0;
+}
+
+static void **runtime_register(void *binary)
+{
+    return binary;
+}
+
 static void *find_double(void *handle, const char *name)
 {
+    int (*begin_double)(void *, int) = runtime_begin_capture;
+    int (*end_double)(void *, void **) = runtime_end_capture;
+    is_capturing_function *capturing_double = runtime_is_capturing;
+    void **(*register_double)(void *) = runtime_register;
     info_function *info = runtime_info;
     get_device_function *get_device = runtime_get_device;
     malloc_function *malloc_double = runtime_malloc;
@@ -183,6 +229,14 @@ static void *find_double(void *handle, const char *name)
         memcpy(&found, &get_device, sizeof found);
     } else if (strcmp(name, "cudaMalloc") == 0) {
         memcpy(&found, &malloc_double, sizeof found);
+    } else if (strcmp(name, "cudaStreamBeginCapture") == 0) {
+        memcpy(&found, &begin_double, sizeof found);
+    } else if (strcmp(name, "cudaStreamEndCapture") == 0) {
+        memcpy(&found, &end_double, sizeof found);
+    } else if (strcmp(name, "cudaStreamIsCapturing") == 0) {
+        memcpy(&found, &capturing_double, sizeof found);
+    } else if (strcmp(name, "__cudaRegisterFatBinary") == 0) {
+        memcpy(&found, &register_double, sizeof found);
     }
     return found;
 }
@@ -227,6 +281,7 @@ static void close_scene(void)
     np_array_free(device.manager->memory, &device.graphs);
     np_array_free(device.manager->memory, &device.kept);
     np_array_free(device.manager->memory, &device.side_baseline);
+    np_array_free(device.manager->memory, &device.later);
     np_hook_index_free(&device.index);
     np_hook_recall_free(&device.recall);
     np_caching_free(&device.caching);
@@ -283,7 +338,7 @@ static void test_captured(void **state)
     ASSERT_TRUE(np_hook_free(within, STREAM));
     ASSERT_TRUE(block_of(within) == NULL);
     ASSERT_EQ(device.kept.n, 1);
-    ASSERT_TRUE(make(4 * PAGE, STREAM) != within);
+    ASSERT_TRUE(make(4 * PAGE, OTHER) != within); /* whose work may come before */
     end_capture(GRAPH);
     np_hook_graph_instantiate(&device, GRAPH, EXECUTABLE);
     np_hook_graph_destroy(&device, GRAPH);
@@ -291,6 +346,41 @@ static void test_captured(void **state)
     np_hook_graph_destroy(&device, EXECUTABLE);
     ASSERT_EQ(device.manager->stats.live, (3 + 4) * PAGE);
     ASSERT_FALSE(block_of(make(3 * PAGE, OTHER))->is_fixed); /* the capture is over */
+    close_scene();
+}
+
+/* What is freed on a stream that is captured is had again by what the same capture asks for on it, and by nobody else. */
+static void test_capture_reuse(void **state)
+{
+    void *a;
+    void *b;
+    void *c;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    begin_capture();
+    a = make(16 * PAGE, STREAM);
+    b = make(17 * PAGE, STREAM);
+    c = make(9 * PAGE, STREAM);
+    ASSERT_TRUE(np_hook_free(a, STREAM) && np_hook_free(b, STREAM));
+    ASSERT_TRUE(np_hook_free(c, OTHER)); /* after work that need not come before that of the capture's stream */
+    ASSERT_EQ(device.kept.n, 3);
+    ASSERT_TRUE(make(9 * PAGE, STREAM) != c);
+    ASSERT_TRUE(make(16 * PAGE, STREAM) == a); /* the one that fits best, */
+    ASSERT_EQ(device.kept.n, 2);
+    ASSERT_TRUE(block_of(a) && block_of(a)->is_fixed);
+    ASSERT_TRUE(make(16 * PAGE + 1, STREAM) == b); /* or nearly, */
+    ASSERT_TRUE(np_hook_free(b, STREAM));
+    ASSERT_TRUE(make(12 * PAGE, STREAM) != b); /* but not one that is much larger */
+    end_capture(GRAPH);
+    ASSERT_TRUE(make(17 * PAGE, STREAM) != b); /* the graph has it */
+    begin_capture();
+    ASSERT_TRUE(make(17 * PAGE, STREAM) != b); /* and so it has beside another */
+    end_capture(NULL);
+    ASSERT_EQ(device.kept.n, 2);
+    np_hook_graph_destroy(&device, GRAPH);
+    ASSERT_EQ(device.kept.n, 0);
+    ASSERT_TRUE(np_hook_free(a, STREAM));
+    ASSERT_EQ(device.manager->stats.live, (9 + 12 + 17 + 17) * PAGE);
     close_scene();
 }
 
@@ -469,6 +559,57 @@ static void test_aside_keeps(void **state)
         ASSERT_EQ(n_spares(), 0);
         close_scene();
     }
+}
+
+/* Beside a capture nothing can be waited for: what is freed then goes with the next one that is freed after it. */
+static void test_aside_beside_capture(void **state)
+{
+    void *graph;
+    void *a;
+    void *b;
+    void *c;
+    (void)state;
+    open_scene("sim:page=4096,memory=4MiB,streams=2", 0);
+    a = make(3 * PAGE, STREAM);
+    b = make(4 * PAGE, STREAM);
+    c = make(5 * PAGE, STREAM);
+    np_hook_step_aside("a test");
+    capture_result = 1;
+    ASSERT_EQ(cudaStreamBeginCapture(OTHER, 1), 1); /* none has begun */
+    ASSERT_FALSE(np_hook_is_beside_capture());
+    capture_result = 0;
+    ASSERT_EQ(cudaStreamBeginCapture(OTHER, 1), 0);
+    ASSERT_TRUE(np_hook_is_beside_capture());
+    ASSERT_TRUE(np_hook_has(a) && !np_hook_has(&graph) && np_hook_has(&n_pool_mallocs));
+    ASSERT_TRUE(np_hook_free(a, STREAM) && np_hook_free(b, STREAM));
+    ASSERT_FALSE(np_hook_has(a));
+    ASSERT_EQ(driver.n_syncs, 0);
+    ASSERT_EQ(device.manager->stats.live, 12 * PAGE);
+    capture_result = 1;
+    ASSERT_EQ(cudaStreamEndCapture(STREAM, &graph), 1); /* another's: it goes on */
+    ASSERT_TRUE(np_hook_is_beside_capture());
+    ASSERT_EQ(cudaStreamEndCapture(OTHER, &graph), 1); /* it was broken, and has ended */
+    ASSERT_FALSE(np_hook_is_beside_capture());
+    capture_result = 0;
+    ASSERT_EQ(cudaStreamBeginCapture(OTHER, 1), 0);
+    ASSERT_TRUE(np_hook_is_beside_capture());
+    ASSERT_EQ(cudaStreamEndCapture(OTHER, &graph), 0);
+    ASSERT_FALSE(np_hook_is_beside_capture());
+    ASSERT_TRUE(np_hook_free(c, STREAM));
+    ASSERT_EQ(driver.n_syncs, 1);
+    ASSERT_EQ(device.manager->stats.live, 0);
+    ASSERT_EQ(device.manager->pages.n_held, 0);
+    close_scene();
+}
+
+/* Each library with kernels is a chance to find PyTorch, and registers them as ever. */
+static void test_register(void **state)
+{
+    int binary;
+    uint32_t n = n_looks;
+    (void)state;
+    ASSERT_TRUE(__cudaRegisterFatBinary(&binary) == (void **)&binary);
+    ASSERT_EQ(n_looks, n + 1);
 }
 
 /* ---- questions ---- */
@@ -759,12 +900,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_free_and_used),
         cmocka_unit_test(test_captured),
+        cmocka_unit_test(test_capture_reuse),
         cmocka_unit_test(test_captured_fails),
         cmocka_unit_test(test_captured_no_room),
         cmocka_unit_test(test_captured_small),
         cmocka_unit_test(test_copy_fails),
         cmocka_unit_test(test_aside_waits),
         cmocka_unit_test(test_aside_keeps),
+        cmocka_unit_test(test_aside_beside_capture),
+        cmocka_unit_test(test_register),
         cmocka_unit_test(test_baseline),
         cmocka_unit_test(test_question),
         cmocka_unit_test(test_refused),

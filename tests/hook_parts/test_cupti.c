@@ -37,6 +37,19 @@ static void test_layout(void **state)
     ASSERT_EQ(sizeof(CUpti_CallbackDomain), sizeof(int));
     ASSERT_EQ(sizeof(CUptiResult), sizeof(int));
     ASSERT_EQ(sizeof(CUpti_SubscriberHandle), sizeof(void *));
+#if CUPTI_API_VERSION >= 130000
+    ASSERT_EQ(offsetof(np_cupti_subscription, struct_bytes), offsetof(CUpti_SubscriberParams, structSize));
+    ASSERT_EQ(offsetof(np_cupti_subscription, name), offsetof(CUpti_SubscriberParams, subscriberName));
+    ASSERT_EQ(offsetof(np_cupti_subscription, other), offsetof(CUpti_SubscriberParams, oldSubscriberName));
+    ASSERT_EQ(offsetof(np_cupti_subscription, other_bytes), offsetof(CUpti_SubscriberParams, oldSubscriberSize));
+    ASSERT_EQ(NP_CUPTI_NAME_BYTES, CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN);
+    ASSERT_EQ(NP_CUPTI_TAKEN, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+#endif
+#if CUPTI_API_VERSION >= 130200
+    ASSERT_EQ(offsetof(np_cupti_subscription, allows_others),
+              offsetof(CUpti_SubscriberParams, allowMultipleSubscribers));
+    ASSERT_EQ(sizeof(np_cupti_subscription), CUpti_SubscriberParams_STRUCT_SIZE);
+#endif
 }
 
 #else
@@ -108,11 +121,112 @@ static void test_loaded_library(void **state)
     ASSERT_TRUE(cupti.library == loaded);
 }
 
+/* ---- subscribing ---- */
+
+static void ignore(void *user, int domain, uint32_t id, const np_cupti_data *data)
+{
+    (void)user;
+    (void)domain;
+    (void)id;
+    (void)data;
+}
+
+/* Somebody else, before or after. */
+static int subscribe_other(const np_cupti *cupti, uint8_t allows_others, void **subscriber)
+{
+    np_cupti_subscription other = {sizeof other, "a profiler", NULL, 0, allows_others, {0}};
+    return cupti->subscribe_beside(subscriber, ignore, NULL, &other);
+}
+
+static void test_beside(void **state)
+{
+    np_cupti cupti = {0};
+    const char *why;
+    char other[NP_CUPTI_NAME_BYTES];
+    void *ours;
+    void *theirs;
+    (void)state;
+    ASSERT_TRUE(load(NEAP_STANDIN_DIR "/libcupti.so.13", &cupti, &why));
+    ASSERT_EQ(np_cupti_subscribe(&cupti, false, ignore, &ours, other), 0);
+    ASSERT_STR_EQ(other, "");
+    ASSERT_EQ(subscribe_other(&cupti, 1, &theirs), 0);
+    ASSERT_EQ(cupti.unsubscribe(ours), 0);
+    ASSERT_EQ(np_cupti_subscribe(&cupti, false, ignore, &ours, other), 0); /* after them as well as before */
+    ASSERT_EQ(cupti.unsubscribe(theirs), 0);
+    ASSERT_EQ(cupti.subscribe(&theirs, ignore, NULL), NP_CUPTI_TAKEN); /* they do not allow it */
+    ASSERT_EQ(cupti.unsubscribe(ours), 0);
+}
+
+static void test_taken(void **state)
+{
+    np_cupti cupti = {0};
+    const char *why;
+    char other[NP_CUPTI_NAME_BYTES];
+    void *ours;
+    void *theirs;
+    (void)state;
+    ASSERT_TRUE(load(NEAP_STANDIN_DIR "/libcupti.so.13", &cupti, &why));
+    ASSERT_EQ(subscribe_other(&cupti, 0, &theirs), 0);
+    ASSERT_EQ(np_cupti_subscribe(&cupti, false, ignore, &ours, other), NP_CUPTI_TAKEN);
+    ASSERT_STR_EQ(other, "CUPTI for a profiler");
+    ASSERT_EQ(cupti.unsubscribe(theirs), 0);
+    ASSERT_EQ(cupti.subscribe(&theirs, ignore, NULL), 0);
+    ASSERT_EQ(np_cupti_subscribe(&cupti, false, ignore, &ours, other), NP_CUPTI_TAKEN);
+    ASSERT_STR_EQ(other, "");
+    ASSERT_EQ(cupti.unsubscribe(theirs), 0);
+}
+
+static void test_alone(void **state)
+{
+    np_cupti cupti = {0};
+    const char *why;
+    char other[NP_CUPTI_NAME_BYTES];
+    void *ours;
+    void *theirs;
+    (void)state;
+    ASSERT_TRUE(load(NEAP_STANDIN_DIR "/libcupti.so.13", &cupti, &why));
+    ASSERT_EQ(np_cupti_subscribe(&cupti, true, ignore, &ours, other), 0);
+    ASSERT_EQ(subscribe_other(&cupti, 1, &theirs), NP_CUPTI_TAKEN);
+    ASSERT_EQ(cupti.unsubscribe(ours), 0);
+}
+
+static uint32_t n_refused;
+
+static int refuse(void **subscriber, np_cupti_callback *callback, void *user, np_cupti_subscription *subscription)
+{
+    (void)subscriber;
+    (void)callback;
+    (void)user;
+    ASSERT_EQ(subscription->struct_bytes, sizeof *subscription);
+    ASSERT_TRUE(subscription->allows_others == 1);
+    n_refused++;
+    return 1; /* CUPTI_ERROR_INVALID_PARAMETER: a larger struct than it knows */
+}
+
+/* One that has no such function, or one that refuses what it does not know. */
+static void test_old(void **state)
+{
+    np_cupti cupti = {0};
+    const char *why;
+    char other[NP_CUPTI_NAME_BYTES];
+    void *ours;
+    (void)state;
+    ASSERT_TRUE(load(NEAP_STANDIN_DIR "/cupti_13_0/libcupti.so.13", &cupti, &why));
+    ASSERT_TRUE(cupti.subscribe_beside == NULL);
+    for (int i = 0; i < 2; i++) {
+        ASSERT_EQ(np_cupti_subscribe(&cupti, false, ignore, &ours, other), 0);
+        ASSERT_EQ(cupti.unsubscribe(ours), 0);
+        ASSERT_EQ(n_refused, i);
+        cupti.subscribe_beside = refuse;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layout),        cmocka_unit_test(test_given_library),  cmocka_unit_test(test_no_library),
-        cmocka_unit_test(test_other_library), cmocka_unit_test(test_loaded_library),
+        cmocka_unit_test(test_layout), cmocka_unit_test(test_given_library), cmocka_unit_test(test_no_library),
+        cmocka_unit_test(test_beside), cmocka_unit_test(test_taken),         cmocka_unit_test(test_alone),
+        cmocka_unit_test(test_old),    cmocka_unit_test(test_other_library), cmocka_unit_test(test_loaded_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,6 +138,14 @@ static int name_of(int domain, uint32_t id, const char **name)
     return 0;
 }
 
+int np_cupti_subscribe(const np_cupti *cupti, bool is_alone, np_cupti_callback *callback, void **subscriber,
+                       char other[NP_CUPTI_NAME_BYTES])
+{
+    ASSERT_FALSE(is_alone);
+    other[0] = '\0';
+    return cupti->subscribe(subscriber, callback, NULL);
+}
+
 bool np_cupti_load(np_cupti *cupti, const char **why)
 {
     (void)why;

@@ -73,6 +73,17 @@ int np_hook_pool_malloc(int ordinal, uint64_t bytes, void *stream, void **addres
     return 1;
 }
 
+bool np_hook_pool_has(const void *address)
+{
+    (void)address;
+    return false;
+}
+
+bool np_hook_is_beside_capture(void)
+{
+    return false;
+}
+
 bool np_hook_pool_free(void *address, void *stream)
 {
     (void)address;

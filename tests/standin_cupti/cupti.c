@@ -1,6 +1,6 @@
 /* cupti.c: a CUPTI for tests, over the stand-in driver, which tells it of every call.
  *
- * One subscriber at a time. The ids are a permutation of 1, 2, ... by STANDIN_SEED. The end of a call is told of where its
+ * One subscriber at a time, or several where each allows it (CUPTI 13.2). The ids are a permutation of 1, 2, ... by STANDIN_SEED. The end of a call is told of where its
  * begin was. */
 #include "standin_cupti/cupti.h"
 
@@ -15,19 +15,23 @@
 #include "standin/standin.h"
 #include "standin_cupti/names.h"
 
-enum { MAX_NAMES = 1024 };
+enum { MAX_NAMES = 1024, MAX_SUBSCRIBERS = 64 };
 
 typedef struct subscriber {
     standin_cupti_callback callback;
     void *user;
+    char name[64];
+    bool allows_several;
+    atomic_bool is_there;
+    atomic_bool is_enabled[MAX_NAMES]; /* by id */
 } subscriber;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all calls but those of the driver */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint32_t id_of_name[MAX_NAMES];
 static uint32_t name_of_id[MAX_NAMES];
-static atomic_bool is_enabled[MAX_NAMES]; /* by id */
-static _Atomic(subscriber *) subscribed;
+static subscriber all[MAX_SUBSCRIBERS]; /* a call may still be told of by one that has left: none is used again */
+static atomic_size_t n_all;
 
 static _Noreturn void misuse(const char *text, const char *more)
 {
@@ -75,7 +79,7 @@ static int compare_names(const void *name, const void *entry)
 static void traced(const standin_traced *call)
 {
     const char *const *name = bsearch(call->symbol, driver_names, n_driver_names, sizeof *driver_names, compare_names);
-    const subscriber *s = atomic_load(&subscribed);
+    size_t n = atomic_load(&n_all);
     standin_cupti_data data = {.site = call->result ? STANDIN_CUPTI_EXIT : STANDIN_CUPTI_ENTER,
                                .function = call->symbol,
                                .parameters = call->parameters,
@@ -90,8 +94,10 @@ static void traced(const standin_traced *call)
         misuse("no name of the driver: ", call->symbol);
     }
     id = id_of_name[name - driver_names];
-    if (s && atomic_load(&is_enabled[id])) {
-        s->callback(s->user, STANDIN_CUPTI_DRIVER_API, id, &data);
+    for (size_t i = 0; i < n; i++) {
+        if (atomic_load(&all[i].is_there) && atomic_load(&all[i].is_enabled[id])) {
+            all[i].callback(all[i].user, STANDIN_CUPTI_DRIVER_API, id, &data);
+        }
     }
 }
 
@@ -110,6 +116,7 @@ static void set_tracer(standin_tracer tracer)
 /* ---- CUPTI ---- */
 
 int cuptiSubscribe(void **handle, standin_cupti_callback callback, void *user);
+int cuptiSubscribe_v2(void **handle, standin_cupti_callback callback, void *user, standin_cupti_params *params);
 int cuptiUnsubscribe(void *handle);
 int cuptiEnableCallback(uint32_t enable, void *handle, int domain, uint32_t id);
 int cuptiEnableDomain(uint32_t enable, void *handle, int domain);
@@ -118,36 +125,77 @@ int cuptiGetResultString(int result, const char **text);
 int cuptiGetVersion(uint32_t *version);
 int cuptiFinalize(void);
 
-int cuptiSubscribe(void **handle, standin_cupti_callback callback, void *user)
+/* NULL: there is none. */
+static subscriber *first_there(void)
 {
-    static subscriber all[64]; /* a call may still be told of by one that has left */
-    static size_t n;
+    for (size_t i = 0; i < atomic_load(&n_all); i++) {
+        if (atomic_load(&all[i].is_there)) {
+            return &all[i];
+        }
+    }
+    return NULL;
+}
+
+static int add(void **handle, standin_cupti_callback callback, void *user, const standin_cupti_params *params)
+{
     int result = STANDIN_CUPTI_SUCCESS;
-    if (!handle) {
+    const subscriber *first;
+    size_t n;
+    if (!handle || (params && params->struct_bytes < offsetof(standin_cupti_params, allows_several))) {
         return STANDIN_CUPTI_INVALID_PARAMETER;
     }
     (void)pthread_once(&once, shuffle);
     (void)pthread_mutex_lock(&lock);
-    if (atomic_load(&subscribed)) {
+    first = first_there();
+    n = atomic_load(&n_all);
+    if (first && params && params->old_name && params->old_name_bytes > 0) {
+        (void)snprintf(params->old_name, params->old_name_bytes, "%s", first->name);
+    }
+    if (first && !(first->allows_several && params && params->allows_several)) {
         result = STANDIN_CUPTI_MULTIPLE_SUBSCRIBERS;
-    } else if (n == sizeof all / sizeof *all) {
+    } else if (n == MAX_SUBSCRIBERS) {
         misuse("there were too many subscribers", "");
     } else {
-        all[n] = (subscriber){callback, user};
+        all[n].callback = callback;
+        all[n].user = user;
+        all[n].allows_several = params && params->allows_several;
+        if (params && params->name) {
+            (void)snprintf(all[n].name, sizeof all[n].name, "CUPTI for %s", params->name);
+        }
         *handle = &all[n];
-        atomic_store(&subscribed, &all[n++]);
+        atomic_store(&all[n].is_there, true);
+        atomic_store(&n_all, n + 1);
         set_tracer(traced);
     }
     (void)pthread_mutex_unlock(&lock);
     return result;
 }
 
-static void unsubscribe(void)
+int cuptiSubscribe(void **handle, standin_cupti_callback callback, void *user)
 {
-    atomic_store(&subscribed, NULL);
-    set_tracer(NULL);
-    for (uint32_t id = 0; id < MAX_NAMES; id++) {
-        atomic_store(&is_enabled[id], false);
+    return add(handle, callback, user, NULL);
+}
+
+int cuptiSubscribe_v2(void **handle, standin_cupti_callback callback, void *user, standin_cupti_params *params)
+{
+    return add(handle, callback, user, params);
+}
+
+static bool is_subscribed(const void *handle)
+{
+    for (size_t i = 0; i < atomic_load(&n_all); i++) {
+        if (handle == &all[i]) {
+            return atomic_load(&all[i].is_there);
+        }
+    }
+    return false;
+}
+
+static void leave(subscriber *s)
+{
+    atomic_store(&s->is_there, false);
+    if (!first_there()) {
+        set_tracer(NULL);
     }
 }
 
@@ -155,8 +203,8 @@ int cuptiUnsubscribe(void *handle)
 {
     int result = STANDIN_CUPTI_INVALID_PARAMETER;
     (void)pthread_mutex_lock(&lock);
-    if (handle && handle == atomic_load(&subscribed)) {
-        unsubscribe();
+    if (is_subscribed(handle)) {
+        leave(handle);
         result = STANDIN_CUPTI_SUCCESS;
     }
     (void)pthread_mutex_unlock(&lock);
@@ -167,16 +215,11 @@ int cuptiUnsubscribe(void *handle)
 int cuptiFinalize(void)
 {
     (void)pthread_mutex_lock(&lock);
-    if (atomic_load(&subscribed)) {
-        unsubscribe();
+    for (size_t i = 0; i < atomic_load(&n_all); i++) {
+        leave(&all[i]);
     }
     (void)pthread_mutex_unlock(&lock);
     return STANDIN_CUPTI_SUCCESS;
-}
-
-static bool is_subscribed(const void *handle)
-{
-    return handle && handle == atomic_load(&subscribed);
 }
 
 int cuptiEnableCallback(uint32_t enable, void *handle, int domain, uint32_t id)
@@ -186,7 +229,7 @@ int cuptiEnableCallback(uint32_t enable, void *handle, int domain, uint32_t id)
         return STANDIN_CUPTI_INVALID_PARAMETER;
     }
     if (domain == STANDIN_CUPTI_DRIVER_API) {
-        atomic_store(&is_enabled[id], enable != 0);
+        atomic_store(&((subscriber *)handle)->is_enabled[id], enable != 0);
     }
     return STANDIN_CUPTI_SUCCESS;
 }
@@ -197,7 +240,7 @@ int cuptiEnableDomain(uint32_t enable, void *handle, int domain)
         return STANDIN_CUPTI_INVALID_PARAMETER;
     }
     for (uint32_t id = 1; domain == STANDIN_CUPTI_DRIVER_API && id <= n_driver_names; id++) {
-        atomic_store(&is_enabled[id], enable != 0);
+        atomic_store(&((subscriber *)handle)->is_enabled[id], enable != 0);
     }
     return STANDIN_CUPTI_SUCCESS;
 }

@@ -34,6 +34,15 @@ typedef struct standin_cupti_data { /* CUpti_CallbackData */
     uint32_t correlation;
 } standin_cupti_data;
 
+typedef struct standin_cupti_params { /* CUpti_SubscriberParams */
+    size_t struct_bytes;
+    const char *name;
+    char *old_name;
+    size_t old_name_bytes;
+    uint8_t allows_several;
+    uint8_t padding[7];
+} standin_cupti_params;
+
 typedef void (*standin_cupti_callback)(void *user, int domain, uint32_t id, const void *data);
 
 #endif
