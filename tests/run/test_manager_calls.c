@@ -434,12 +434,18 @@ static void test_trace_of_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trace_of_the_end), cmocka_unit_test(test_options),
-        cmocka_unit_test(test_endless_planning), cmocka_unit_test(test_malloc_sizes),
-        cmocka_unit_test(test_exec_arguments),   cmocka_unit_test(test_twins),
-        cmocka_unit_test(test_many_uses),        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_close_anywhere),   cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_device_trace),     cmocka_unit_test(test_free_twice),
+        cmocka_unit_test(test_trace_of_the_end),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_endless_planning),
+        cmocka_unit_test(test_malloc_sizes),
+        cmocka_unit_test(test_exec_arguments),
+        cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_many_uses),
+        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_close_anywhere),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_device_trace),
+        cmocka_unit_test(test_free_twice),
         cmocka_unit_test(test_free_twice_on_the_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
