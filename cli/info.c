@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "printable.h"
 #include "table.h"
 #include "term.h"
 #include "units.h"
@@ -148,7 +149,7 @@ static void print_table(const char *path, const neap_trace *trace, const neap_in
     char note[120];
     char text[UNITS_CHARS];
     bool is_csv = neap_trace_is_csv(trace);
-    (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(path), term_off(TERM_BOLD));
+    printable_title(path);
     table t = table_begin("lrll");
     row_of_count(&t, "events", info->n_events, "", "");
     row_of_count(&t, "blocks", info->n_blocks, "", "");

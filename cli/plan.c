@@ -4,6 +4,7 @@
 
 #include "baselines.h"
 #include "file.h"
+#include "printable.h"
 #include "svg.h"
 #include "table.h"
 #include "term.h"
@@ -100,7 +101,7 @@ static int print_no_plan(const char *path, const plan_args *args, neap_status st
         json_object_end(&out);
         json_end(&out);
     } else {
-        (void)printf("%s: no plan: %s\n", file_name(path), why);
+        printable_line("%s: no plan: %s", file_name(path), why);
     }
     return EXIT_NO;
 }
@@ -236,7 +237,7 @@ static int print_plan(const char *path, const plan_args *args, const neap_trace 
         print_json(path, args, summary, args->no_baselines ? NULL : &baselines);
         return EXIT_GOOD;
     }
-    (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(path), term_off(TERM_BOLD));
+    printable_title(path);
     print_summary(summary);
     if (!args->no_baselines) {
         print_baselines(summary, &baselines);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "printable.h"
 #include "swap.h"
 #include "table.h"
 #include "term.h"
@@ -151,7 +152,7 @@ static void print_table(const report_request *request, const report *r, uint64_t
     for (size_t i = 0; i < r->n_subjects; i++) {
         const report_subject *subject = &r->subjects[i];
         table t = table_begin("rrrr");
-        (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(subject->path), term_off(TERM_BOLD));
+        printable_title(subject->path);
         TABLE_ROW(&t, TERM_DIM, "limit", "footprint", "overhead", "copied out");
         TABLE_ROW(&t, TERM_PLAIN, "none", units_bytes(neap_plan_get_summary(subject->pool)->footprint, held), "", "");
         for (size_t k = 0; k < subject->n_limits; k++) {

@@ -10,7 +10,7 @@ enum { NP_HOOK_PEERS_MAX = 8, NP_HOOK_SOCKET_PATH = 108 /* as long as the system
 
 typedef struct np_hook_socket {
     char path[NP_HOOK_SOCKET_PATH];
-    int listens;    /* -1: there is none */
+    int listens; /* -1: there is none */
     int peers[NP_HOOK_PEERS_MAX];
     size_t n_peers;
 } np_hook_socket;

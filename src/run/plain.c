@@ -10,8 +10,10 @@ neap_status np_plain_malloc(neap_device *m, uint64_t bytes, neap_block **block)
 {
     neap_block *made;
     char *memory;
-    if (bytes > SIZE_MAX - 2 * ALIGNMENT) {
-        return np_device_fail(NEAP_DEVICE_FULL, "%llu bytes were asked for", (unsigned long long)bytes);
+    uint64_t all = (uint64_t)m->device->n_pages * m->device->page_bytes;
+    if (bytes > SIZE_MAX - 2 * ALIGNMENT || m->stats.live > all || bytes > all - m->stats.live) {
+        return np_device_fail(NEAP_DEVICE_FULL, "%llu bytes were asked for, %llu of the device's %llu are held",
+                              (unsigned long long)bytes, (unsigned long long)m->stats.live, (unsigned long long)all);
     }
     made = np_block_pool_take(&m->blocks, m->memory);
     memory = made ? np_memory_alloc(m->memory, bytes + ALIGNMENT, 1) : NULL;

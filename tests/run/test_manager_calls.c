@@ -84,6 +84,24 @@ static void test_malloc_sizes(void **state)
     neap_close(device);
 }
 
+/* Where blocks come from the host's allocator, the device is as large as it was said to be all the same. */
+static void test_plain_memory(void **state)
+{
+    neap_device_options options = {.mode = NEAP_MODE_PLAIN};
+    neap_device *device = open_device("cpu:page=4KiB,memory=64KiB", &options);
+    neap_block *blocks[2];
+    neap_block *none = NULL;
+    (void)state;
+    ASSERT_STATUS(NEAP_DEVICE_FULL, neap_malloc(device, 64 * 1024 + 1, &none));
+    ASSERT_OK(neap_malloc(device, 40 * 1024, &blocks[0]));
+    ASSERT_OK(neap_malloc(device, 24 * 1024, &blocks[1]));
+    ASSERT_STATUS(NEAP_DEVICE_FULL, neap_malloc(device, 1, &none));
+    ASSERT_CONTAINS(neap_device_error(), "65536");
+    ASSERT_OK(neap_free(device, blocks[0]));
+    ASSERT_OK(neap_malloc(device, 40 * 1024, &blocks[0]));
+    neap_close(device);
+}
+
 /* Freed twice, made up, or another device's: refused, and nothing is changed. */
 static void test_free_twice(void **state)
 {
@@ -434,19 +452,13 @@ static void test_trace_of_the_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_trace_of_the_end),
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_endless_planning),
-        cmocka_unit_test(test_malloc_sizes),
-        cmocka_unit_test(test_exec_arguments),
-        cmocka_unit_test(test_twins),
-        cmocka_unit_test(test_many_uses),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_close_anywhere),
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_device_trace),
-        cmocka_unit_test(test_free_twice),
-        cmocka_unit_test(test_free_twice_on_the_plan),
+        cmocka_unit_test(test_trace_of_the_end), cmocka_unit_test(test_options),
+        cmocka_unit_test(test_endless_planning), cmocka_unit_test(test_malloc_sizes),
+        cmocka_unit_test(test_exec_arguments),   cmocka_unit_test(test_twins),
+        cmocka_unit_test(test_many_uses),        cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_close_anywhere),   cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_device_trace),     cmocka_unit_test(test_plain_memory),
+        cmocka_unit_test(test_free_twice),       cmocka_unit_test(test_free_twice_on_the_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
