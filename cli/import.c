@@ -72,6 +72,9 @@ static void print_table(const import_args *args, const imported *result)
                   "entries whose other half was not recorded: the least was assumed");
     }
     table_end(&t, 2, stdout);
+    (void)fputc('\n', stdout);
+    printable_line("  next: neap info %s: who holds it; neap plan %s: what a plan would hold", args->output,
+                   args->output);
 }
 
 static bool agrees(const import_args *args)

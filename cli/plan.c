@@ -5,6 +5,7 @@
 #include "baselines.h"
 #include "file.h"
 #include "printable.h"
+#include "snapshot.h"
 #include "svg.h"
 #include "table.h"
 #include "term.h"
@@ -245,6 +246,12 @@ static int print_plan(const char *path, const plan_args *args, const neap_trace 
     if (args->svg) {
         (void)printf("\n  picture: %s\n", args->svg);
     }
+    if (snapshot_is(trace)) {
+        (void)fputc('\n', stdout);
+        printable_line("  next: neap info %s: who holds it; neap run -- PROGRAM: the program on a plan;", path);
+        printable_line(
+            "        neap record -o train.neap.gz -- PROGRAM: what less memory would cost (neap help limit)");
+    }
     return EXIT_GOOD;
 }
 
@@ -293,7 +300,7 @@ static int run_plan(const verb *self, int n_args, char **args)
     const char *path = parsed.common.operand;
     neap_error error = {""};
     neap_trace *trace;
-    neap_status status = neap_trace_read(path, NULL, &error, &trace);
+    neap_status status = snapshot_or_trace_read(path, &error, &trace);
     if (status != NEAP_OK) {
         return report_failure(path, status, &error);
     }

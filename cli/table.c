@@ -87,6 +87,11 @@ void table_end(table *t, unsigned indent, FILE *file)
     for (size_t row = 0; row < t->n_rows; row++) {
         print_row(t, row, widths, indent, file);
     }
+    table_drop(t);
+}
+
+void table_drop(table *t)
+{
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         free(t->cells[i]);
     }
