@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "limit.h"
+#include "printable.h"
 #include "swap.h"
 #include "table.h"
 #include "term.h"
@@ -80,20 +82,11 @@ static bool agrees(const export_args *args)
 
 static bool parse_limit(const export_args *args, neap_swap_options *options)
 {
-    double share;
-    uint64_t bytes;
-    if (units_parse_share(args->limit, &share)) {
-        options->limit_share = share;
-        return (share > 0 && share <= 1) ||
-               options_wrong(&verb_export, "--limit is above 0%% and at most 100%%, not '%s'", args->limit);
-    }
-    if (!units_parse_size(args->limit, &bytes) || bytes == 0) {
-        return options_wrong(&verb_export,
-                             "--limit takes a size such as 447MB or a share of the peak load such as 70%%, not '%s'",
-                             args->limit);
-    }
-    options->limit = bytes;
-    return true;
+    limit parsed;
+    bool is_good = limit_parse(&verb_export, args->limit, LIMIT_DOUBTS, &parsed);
+    options->limit = parsed.bytes;
+    options->limit_share = parsed.share;
+    return is_good;
 }
 
 static bool make_options(const export_args *args, neap_plan_options *pool, neap_swap_options *swap)
@@ -187,7 +180,7 @@ static void print_json(const export_args *args, const exported *result)
 
 static void print_table(const export_args *args, const exported *result)
 {
-    (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(args->common.operand), term_off(TERM_BOLD));
+    printable_title(args->common.operand);
     table t = table_begin("lll");
     if (args->perfetto) {
         TABLE_ROW(&t, TERM_PLAIN, "perfetto", args->perfetto,

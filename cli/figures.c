@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "file.h"
+#include "printable.h"
 #include "swap.h"
 #include "term.h"
 #include "units.h"
@@ -38,7 +39,7 @@ enum { LOAD, LIMITS, OVERHEAD, FOOTPRINT, ALL };
 int figures_no_memory(neap_error *why)
 {
     (void)snprintf(why->text, sizeof why->text, "host memory is exhausted");
-    (void)fprintf(stderr, "neap: %s\n", why->text);
+    printable_say("%s", why->text);
     return EXIT_BAD;
 }
 
@@ -99,7 +100,7 @@ static bool make_folder(const char *folder)
     if (mkdir(folder, 0777) == 0 || (errno == EEXIST && stat(folder, &there) == 0 && S_ISDIR(there.st_mode))) {
         return true;
     }
-    (void)fprintf(stderr, "neap: cannot make the folder %s: %s\n", folder, strerror(errno));
+    printable_say("cannot make the folder %s: %s", folder, strerror(errno));
     return false;
 }
 

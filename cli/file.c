@@ -1,6 +1,7 @@
 /* file.c: written under another name in the same folder, then renamed: a reader never sees half a picture, and a full
  * disk leaves the old one. Devices and pipes (/dev/stdout) cannot be replaced and are written directly. */
 #include "file.h"
+#include "printable.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 static bool failed(const new_file *file, int why)
 {
-    (void)fprintf(stderr, "neap: cannot write %s: %s\n", file->path, strerror(why));
+    printable_say("cannot write %s: %s", file->path, strerror(why));
     return false;
 }
 

@@ -67,7 +67,7 @@ void help_print_overview(FILE *file)
     }
     (void)fputs("\ntopics, for neap help TOPIC:\n", file);
     for (const topic *t = all_topics; t->name; t++) {
-        (void)fprintf(file, "  %-12s %s\n", t->name, t->summary);
+        (void)fprintf(file, "  %-13s %s\n", t->name, t->summary);
     }
     (void)fputs("\nEvery verb takes --help, and --json for one JSON document on standard output.\n"
                 "neap --version prints the version.\n"

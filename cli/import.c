@@ -1,6 +1,7 @@
 /* import.c: `neap import SNAPSHOT -o FILE`: what a PyTorch program allocated, as a trace that the other verbs take. */
 #include <stdlib.h>
 
+#include "printable.h"
 #include "table.h"
 #include "term.h"
 #include "units.h"
@@ -59,7 +60,7 @@ static void row_of_count(table *t, const char *name, uint64_t count, const char 
 
 static void print_table(const import_args *args, const imported *result)
 {
-    (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(args->output), term_off(TERM_BOLD));
+    printable_title(args->output);
     table t = table_begin("lrl");
     TABLE_ROW(&t, TERM_PLAIN, "device", result->device, "");
     row_of_count(&t, "events", result->n_events, "allocations and frees: a snapshot has no execs");
@@ -71,6 +72,9 @@ static void print_table(const import_args *args, const imported *result)
                   "entries whose other half was not recorded: the least was assumed");
     }
     table_end(&t, 2, stdout);
+    (void)fputc('\n', stdout);
+    printable_line("  next: neap info %s: who holds it; neap plan %s: what a plan would hold", args->output,
+                   args->output);
 }
 
 static bool agrees(const import_args *args)

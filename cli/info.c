@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "printable.h"
+#include "snapshot.h"
 #include "table.h"
 #include "term.h"
 #include "units.h"
@@ -81,6 +83,10 @@ static void print_json(const char *path, const neap_trace *trace, const neap_inf
     } else {
         json_null(&out, "step_ms");
     }
+    if (snapshot_is(trace)) {
+        json_bool(&out, "one_round", info->has_period && info->run_length == info->period_length);
+        snapshot_put_holders(&out, trace);
+    }
     json_object_end(&out);
     json_end(&out);
 }
@@ -143,12 +149,18 @@ static void rows_of_period(table *t, const neap_info *info)
     }
 }
 
+/* A snapshot in which nothing repeats: all of it is planned as it is. Others were seen twice at least. */
+static bool is_one_round(const neap_trace *trace, const neap_info *info)
+{
+    return info->has_period && !neap_trace_is_csv(trace) && info->run_length == info->period_length;
+}
+
 static void print_table(const char *path, const neap_trace *trace, const neap_info *info)
 {
     char note[120];
     char text[UNITS_CHARS];
     bool is_csv = neap_trace_is_csv(trace);
-    (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(path), term_off(TERM_BOLD));
+    printable_title(path);
     table t = table_begin("lrll");
     row_of_count(&t, "events", info->n_events, "", "");
     row_of_count(&t, "blocks", info->n_blocks, "", "");
@@ -158,19 +170,21 @@ static void print_table(const char *path, const neap_trace *trace, const neap_in
     if (is_csv) {
         TABLE_ROW(&t, TERM_PLAIN, "period", units_count(info->period_length, text), "events",
                   "a placement problem: the whole file");
+    } else if (is_one_round(trace, info)) {
+        row_of_count(&t, "period", info->period_length, "events", "one round: the snapshot does not repeat");
     } else if (info->has_period) {
         rows_of_period(&t, info);
     } else {
         TABLE_ROW(&t, TERM_WARN, "period", "none", "", "the trace never repeats");
     }
-    if (info->has_period && !is_csv) {
+    if (info->has_period && !is_csv && info->n_execs > 0) {
         (void)snprintf(note, sizeof note, "certain ones in a period; %s doubtful in all",
                        units_count(info->doubtful_accesses, text));
         row_of_count(&t, "accesses", info->n_accesses, "", note);
     }
     row_of_bytes(&t, "peak load", info->peak_load,
                  info->has_period ? "blocks held from malloc to free" : "of the whole trace");
-    if (info->has_period && !is_csv) {
+    if (info->has_period && !is_csv && info->n_execs > 0) {
         row_of_bytes(&t, "needed load", info->needed_load, "from first to last access only");
     }
     if (info->step_ms > 0) {
@@ -178,6 +192,11 @@ static void print_table(const char *path, const neap_trace *trace, const neap_in
         TABLE_ROW(&t, TERM_PLAIN, "step time", text, "ms", "one iteration, undisturbed");
     }
     table_end(&t, 2, stdout);
+    if (snapshot_is(trace)) {
+        bool is_known = snapshot_print_holders(trace);
+        (void)fputs(is_known ? "\n" : "\n  The code that made the blocks was not recorded (context=None).\n", stdout);
+        printable_line("  next: neap plan %s: what a plan would hold, and what other allocators do", path);
+    }
 }
 
 /* ---- the verb ---- */
@@ -195,7 +214,7 @@ static int run_info(const verb *self, int n_args, char **args)
     const char *path = parsed.common.operand;
     neap_error error = {""};
     neap_trace *trace;
-    neap_status status = neap_trace_read(path, NULL, &error, &trace);
+    neap_status status = snapshot_or_trace_read(path, &error, &trace);
     if (status != NEAP_OK) {
         return report_failure(path, status, &error);
     }

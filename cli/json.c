@@ -7,49 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The bytes of the UTF-8 sequence at text, 0 where there is no valid one. */
-static size_t utf8_length(const unsigned char *text)
-{
-    static const struct {
-        unsigned char mask, lead;
-        size_t length;
-        uint32_t least; /* smaller ones have a shorter form */
-    } forms[] = {{0x80, 0x00, 1, 0}, {0xe0, 0xc0, 2, 0x80}, {0xf0, 0xe0, 3, 0x800}, {0xf8, 0xf0, 4, 0x10000}};
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        if ((text[0] & forms[i].mask) != forms[i].lead) {
-            continue;
-        }
-        uint32_t code = text[0] & (unsigned char)~forms[i].mask;
-        for (size_t k = 1; k < forms[i].length; k++) {
-            if ((text[k] & 0xc0) != 0x80) {
-                return 0; /* the text's end is such a byte too: no read goes past it */
-            }
-            code = code << 6 | (text[k] & 0x3f);
-        }
-        bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
-        return code < forms[i].least || code > 0x10ffff || is_surrogate ? 0 : forms[i].length;
-    }
-    return 0;
-}
+#include "printable.h"
 
 static void put_string(FILE *file, const char *value)
 {
     static const char plain[] = "\"\\\b\f\n\r\t";
     static const char short_form[] = "\"\\bfnrt";
     (void)fputc('"', file);
-    for (const unsigned char *at = (const unsigned char *)value; *at;) {
-        const char *escape = strchr(plain, (char)*at);
-        size_t length = utf8_length(at);
+    while (*value) {
+        const char *escape = strchr(plain, *value);
+        uint32_t code = 0;
+        size_t length = printable_read(value, &code);
         if (escape) {
             (void)fprintf(file, "\\%c", short_form[escape - plain]);
-        } else if (*at < 0x20 || *at == 0x7f) {
-            (void)fprintf(file, "\\u%04x", *at);
         } else if (length == 0) {
             (void)fputs("\\ufffd", file);
+        } else if (!printable_is(code) && code < 0x10000) { /* it is looked at on terminals, too */
+            (void)fprintf(file, "\\u%04x", (unsigned)code);
+        } else if (!printable_is(code)) {
+            (void)fprintf(file, "\\u%04x\\u%04x", 0xd7c0 + (unsigned)(code >> 10), 0xdc00 + (unsigned)(code & 0x3ff));
         } else {
-            (void)fwrite(at, 1, length, file);
+            (void)fwrite(value, 1, length, file);
         }
-        at += length ? length : 1;
+        value += length ? length : 1;
     }
     (void)fputc('"', file);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "help.h"
+#include "printable.h"
 #include "term.h"
 #include "verbs.h"
 
@@ -31,10 +32,9 @@ static const char *early_name(const void *list, size_t i)
 int report_unknown(const char *what, const char *given, const char *dashes, const char *nearest)
 {
     if (nearest) {
-        (void)fprintf(stderr, "neap: unknown %s '%s'; did you mean '%s%s'? (see neap --help)\n", what, given, dashes,
-                      nearest);
+        printable_say("unknown %s '%s'; did you mean '%s%s'? (see neap --help)", what, given, dashes, nearest);
     } else {
-        (void)fprintf(stderr, "neap: unknown %s '%s' (see neap --help)\n", what, given);
+        printable_say("unknown %s '%s' (see neap --help)", what, given);
     }
     return EXIT_BAD;
 }
@@ -54,9 +54,9 @@ const verb *verb_find(const char *name)
 int report_failure(const char *path, neap_status status, const neap_error *error)
 {
     if (error->text[0]) {
-        (void)fprintf(stderr, "neap: %s\n", error->text);
+        printable_say("%s", error->text);
     } else {
-        (void)fprintf(stderr, "neap: %s: %s\n", path, neap_status_message(status));
+        printable_say("%s: %s", path, neap_status_message(status));
     }
     return status == NEAP_NO_PERIOD || status == NEAP_NO_PLAN ? EXIT_NO : EXIT_BAD;
 }
@@ -101,7 +101,7 @@ static int run_without_verb(int n_args, char **args)
             return report_unknown("option", args[i], "--",
                                   options_nearest(args[i] + strspn(args[i], "-"), early_name, early_options));
         } else {
-            (void)fprintf(stderr, "neap: options follow the verb: neap %s %s\n", args[i], args[0]);
+            printable_say("options follow the verb: neap %s %s", args[i], args[0]);
             return EXIT_BAD;
         }
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "printable.h"
 #include "term.h"
 #include "units.h"
 
@@ -74,12 +75,13 @@ static const char *choice_name(const void *list, size_t i)
 
 bool options_wrong(const verb *v, const char *format, ...)
 {
+    char line[PRINTABLE_CHARS];
+    char shown[PRINTABLE_CHARS];
     va_list args;
     va_start(args, format);
-    (void)fprintf(stderr, "neap %s: ", v->name);
-    (void)vfprintf(stderr, format, args);
-    (void)fprintf(stderr, " (see neap %s --help)\n", v->name);
+    (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    (void)fprintf(stderr, "neap %s: %s (see neap %s --help)\n", v->name, printable(line, shown, sizeof shown), v->name);
     return false;
 }
 
@@ -105,6 +107,13 @@ static bool parse_number(const verb *v, const option *o, const char *text, uint6
     if (!(is_size ? units_parse_size(text, &value) : units_parse_uint(text, &value))) {
         return options_wrong(v, "--%s takes %s, not '%s'", o->name,
                              is_size ? "a size such as 1048576, 512MiB or 2GB" : "a whole number", text);
+    }
+    char binary[UNITS_CHARS];
+    char count[UNITS_CHARS];
+    uint64_t other;
+    if (is_size && units_binary_form(text, binary, &other)) {
+        printable_say("--%s %s is %s bytes (%s would be %llu)", o->name, text, units_count(value, count), binary,
+                      (unsigned long long)other);
     }
     if (value < o->least) {
         return options_wrong(v, "--%s must be at least %llu, not '%s'", o->name, (unsigned long long)o->least, text);

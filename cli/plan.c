@@ -4,6 +4,8 @@
 
 #include "baselines.h"
 #include "file.h"
+#include "printable.h"
+#include "snapshot.h"
 #include "svg.h"
 #include "table.h"
 #include "term.h"
@@ -100,7 +102,7 @@ static int print_no_plan(const char *path, const plan_args *args, neap_status st
         json_object_end(&out);
         json_end(&out);
     } else {
-        (void)printf("%s: no plan: %s\n", file_name(path), why);
+        printable_line("%s: no plan: %s", file_name(path), why);
     }
     return EXIT_NO;
 }
@@ -236,13 +238,19 @@ static int print_plan(const char *path, const plan_args *args, const neap_trace 
         print_json(path, args, summary, args->no_baselines ? NULL : &baselines);
         return EXIT_GOOD;
     }
-    (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(path), term_off(TERM_BOLD));
+    printable_title(path);
     print_summary(summary);
     if (!args->no_baselines) {
         print_baselines(summary, &baselines);
     }
     if (args->svg) {
         (void)printf("\n  picture: %s\n", args->svg);
+    }
+    if (snapshot_is(trace)) {
+        (void)fputc('\n', stdout);
+        printable_line("  next: neap info %s: who holds it; neap run -- PROGRAM: the program on a plan;", path);
+        printable_line(
+            "        neap record -o train.neap.gz -- PROGRAM: what less memory would cost (neap help limit)");
     }
     return EXIT_GOOD;
 }
@@ -292,7 +300,7 @@ static int run_plan(const verb *self, int n_args, char **args)
     const char *path = parsed.common.operand;
     neap_error error = {""};
     neap_trace *trace;
-    neap_status status = neap_trace_read(path, NULL, &error, &trace);
+    neap_status status = snapshot_or_trace_read(path, &error, &trace);
     if (status != NEAP_OK) {
         return report_failure(path, status, &error);
     }

@@ -3,10 +3,12 @@
  * This file turns the arguments into a request and says what came of it; report_plan.c plans, report_data.c and
  * report_page.c write the page, whose own text is in cli/page/. */
 #include "report.h"
+#include "snapshot.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+#include "printable.h"
 #include "swap.h"
 #include "table.h"
 #include "term.h"
@@ -148,10 +150,12 @@ static void print_table(const report_request *request, const report *r, uint64_t
 {
     char held[UNITS_CHARS];
     char size[UNITS_CHARS];
+    bool has_snapshot = false;
     for (size_t i = 0; i < r->n_subjects; i++) {
         const report_subject *subject = &r->subjects[i];
         table t = table_begin("rrrr");
-        (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(subject->path), term_off(TERM_BOLD));
+        printable_title(subject->path);
+        has_snapshot |= snapshot_is(subject->trace);
         TABLE_ROW(&t, TERM_DIM, "limit", "footprint", "overhead", "copied out");
         TABLE_ROW(&t, TERM_PLAIN, "none", units_bytes(neap_plan_get_summary(subject->pool)->footprint, held), "", "");
         for (size_t k = 0; k < subject->n_limits; k++) {
@@ -160,7 +164,11 @@ static void print_table(const report_request *request, const report *r, uint64_t
         table_end(&t, 2, stdout);
         (void)putchar('\n');
     }
-    (void)printf("  page: %s, %s\n", request->output, units_bytes(n_bytes, size));
+    printable_line("  page: %s, %s", request->output, units_bytes(n_bytes, size));
+    if (has_snapshot) {
+        printable_line(
+            "  a snapshot has no execs, so no limits; next: neap record -o train.neap.gz -- PROGRAM, and its report");
+    }
 }
 
 /* ---- the verb ---- */

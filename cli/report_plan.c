@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "report.h"
+#include "snapshot.h"
 #include "swap.h"
 #include "term.h"
 #include "units.h"
@@ -30,7 +31,7 @@ int report_plan_pool(const report_request *request, const char *path, report_sub
         .progress_user = subject,
     };
     *subject = (report_subject){.path = path};
-    *status = neap_trace_read(path, NULL, error, &subject->trace);
+    *status = snapshot_or_trace_read(path, error, &subject->trace);
     if (*status == NEAP_OK) {
         subject->link_name = request->link ? request->link : SWAP_DEFAULT_LINK;
         subject->link = request->options.link;

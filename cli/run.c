@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "limit.h"
 #include "units.h"
 #include "verbs.h"
 
@@ -34,19 +35,10 @@ typedef struct run_args {
 
 /* ---- what is asked for must make sense before a program is begun ---- */
 
-static bool check_limit(const char *text)
+static bool check_limit(const run_args *args)
 {
-    double share;
-    uint64_t bytes;
-    if (units_parse_share(text, &share)) {
-        return (share > 0 && share <= 1) ||
-               options_wrong(&verb_run, "--limit is above 0%% and at most 100%%, not '%s'", text);
-    }
-    if (!units_parse_size(text, &bytes)) {
-        return options_wrong(
-            &verb_run, "--limit takes a size such as 8GiB or a share of the peak load such as 70%%, not '%s'", text);
-    }
-    return bytes > 0 || options_wrong(&verb_run, "--limit must be above 0");
+    limit parsed;
+    return limit_parse(&verb_run, args->limit, args->quiet ? LIMIT_SILENT : LIMIT_ALL, &parsed);
 }
 
 static bool check_overhead(const char *text)
@@ -69,7 +61,7 @@ static bool check(const run_args *args)
     if (args->plan_seconds != NO_SECONDS && !(args->plan_seconds > 0 && args->plan_seconds <= MOST_SECONDS)) {
         return options_wrong(&verb_run, "--plan-seconds must be above 0 and at most %.0f", MOST_SECONDS);
     }
-    return (!args->limit || check_limit(args->limit)) && (!args->overhead || check_overhead(args->overhead));
+    return (!args->limit || check_limit(args)) && (!args->overhead || check_overhead(args->overhead));
 }
 
 /* ---- the environment ---- */
@@ -99,13 +91,13 @@ static bool set_limit(const run_args *args)
         (void)snprintf(text, sizeof text, "%.9f", share);
         return run_set("NEAP_LIMIT", NULL) && run_set("NEAP_OVERHEAD", text);
     }
-    if (args->limit && units_parse_size(args->limit, &bytes)) {
-        return run_set("NEAP_OVERHEAD", NULL) && set_number("NEAP_LIMIT", true, bytes);
-    }
     if (args->limit && units_parse_share(args->limit, &share)) {
         char text[UNITS_CHARS];
         (void)snprintf(text, sizeof text, "%.7f%%", share * 100);
         return run_set("NEAP_OVERHEAD", NULL) && run_set("NEAP_LIMIT", text);
+    }
+    if (args->limit && units_parse_size(args->limit, &bytes)) {
+        return run_set("NEAP_OVERHEAD", NULL) && set_number("NEAP_LIMIT", true, bytes);
     }
     return true;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "printable.h"
 #include "run.h"
 #include "term.h"
 
@@ -14,7 +15,7 @@ bool run_set(const char *name, const char *value)
     if ((value ? setenv(name, value, 1) : unsetenv(name)) == 0) {
         return true;
     }
-    (void)fprintf(stderr, "neap: cannot set %s: %s\n", name, strerror(errno));
+    printable_say("cannot set %s: %s", name, strerror(errno));
     return false;
 }
 
@@ -26,12 +27,12 @@ bool run_set_path(const char *name, const char *path)
         return run_set(name, path);
     }
     if (!getcwd(folder, sizeof folder)) {
-        (void)fprintf(stderr, "neap: this folder has no name: %s\n", strerror(errno));
+        printable_say("this folder has no name: %s", strerror(errno));
         return false;
     }
     int n = snprintf(whole, sizeof whole, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder, path);
     if (n < 0 || (size_t)n >= sizeof whole) {
-        (void)fprintf(stderr, "neap: %.60s...: the name is too long\n", path);
+        printable_say("%.60s...: the name is too long", path);
         return false;
     }
     return run_set(name, whole);
@@ -74,11 +75,11 @@ static bool set_pytorch(bool is_quiet)
     char merged[RUN_PATH_BYTES];
     char dropped[RUN_PATH_BYTES];
     if (!run_merge_conf(conf, merged, dropped)) {
-        (void)fprintf(stderr, "neap: %s is too long\n", name);
+        printable_say("%s is too long", name);
         return false;
     }
     if (dropped[0] && !is_quiet) {
-        (void)fprintf(stderr, "neap: %s: left out, as only PyTorch's own allocator has it: %s\n", name, dropped);
+        printable_say("%s: left out, as only PyTorch's own allocator has it: %s", name, dropped);
     }
     return run_set(names[0], merged) && run_set(names[1], merged);
 }
@@ -87,7 +88,7 @@ bool run_set_library(const char *library, const char *mode, bool is_quiet)
 {
     const char *other = environment("CUDA_INJECTION64_PATH");
     if (other && strcmp(other, library) != 0 && !is_quiet) {
-        (void)fprintf(stderr, "neap: CUDA_INJECTION64_PATH was %s: not loaded, there can be one alone\n", other);
+        printable_say("CUDA_INJECTION64_PATH was %s: not loaded, there can be one alone", other);
     }
     char process[32];
     (void)snprintf(process, sizeof process, "%ld", (long)getpid());
@@ -101,6 +102,6 @@ int run_become(char **program)
     (void)execvp(program[0], program);
     int why = errno;
     bool is_missing = why == ENOENT || why == ENOTDIR;
-    (void)fprintf(stderr, "neap: %s: %s\n", program[0], is_missing ? "there is no such program" : strerror(why));
+    printable_say("%s: %s", program[0], is_missing ? "there is no such program" : strerror(why));
     return is_missing ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "printable.h"
 #include "run.h"
 
 #define LIBRARY "libneap_hook.so"
@@ -43,8 +44,7 @@ static bool own_folder(char folder[RUN_PATH_BYTES])
 static bool check_name(const char *path)
 {
     if (strpbrk(path, " :")) {
-        (void)fprintf(stderr, "neap: %s: a library cannot be loaded into a program from a path with a blank or colon\n",
-                      path);
+        printable_say("%s: a library cannot be loaded into a program from a path with a blank or colon", path);
         return false;
     }
     return true;
@@ -57,7 +57,7 @@ static bool find_given(const char *given, char path[RUN_PATH_BYTES])
     if (fits) {
         (void)snprintf(path, RUN_PATH_BYTES, "%s", whole);
     } else {
-        (void)fprintf(stderr, "neap: NEAP_HOOK_LIBRARY: %s: %s\n", given, strerror(whole && !errno ? ERANGE : errno));
+        printable_say("NEAP_HOOK_LIBRARY: %s: %s", given, strerror(whole && !errno ? ERANGE : errno));
     }
     free(whole);
     return fits && check_name(path);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "file.h"
+#include "printable.h"
 #include "run.h"
 
 #define WHOLE_BYTES_MAX ((off_t)64 << 20)
@@ -118,7 +119,7 @@ static bool make_folders(char *path)
         int why = errno;
         *at = '/';
         if (!is_there) {
-            (void)fprintf(stderr, "neap: cannot make the folder of %s: %s\n", path, strerror(why));
+            printable_say("cannot make the folder of %s: %s", path, strerror(why));
             return false;
         }
     }

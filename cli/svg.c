@@ -30,6 +30,7 @@ static const char bound_colour[] = "#0072b2";
 
 typedef struct picture {
     FILE *out;
+    const neap_trace *trace;
     const neap_plan_summary *summary;
     const neap_plan_buffer *buffers;
     const neap_trace_block *blocks;
@@ -163,7 +164,16 @@ static void draw_part(const picture *p, const neap_plan_buffer *buffer, double b
     }
     char size[UNITS_CHARS];
     char offset[UNITS_CHARS];
-    (void)fprintf(p->out, "><title>block %" PRIu64 ": %s bytes at %s, ", p->blocks[buffer->block].id,
+    char key[UNITS_CHARS];
+    const char *name;
+    (void)snprintf(key, sizeof key, "block.%" PRIu64, p->blocks[buffer->block].id);
+    name = neap_trace_meta(p->trace, key); /* who made it, of a snapshot */
+    (void)fputs("><title>", p->out);
+    if (name) {
+        draw_escaped(p->out, name);
+        (void)fputs(", ", p->out);
+    }
+    (void)fprintf(p->out, "block %" PRIu64 ": %s bytes at %s, ", p->blocks[buffer->block].id,
                   units_count(buffer->size, size), units_count(buffer->offset, offset));
     if (lives_always(p, buffer)) {
         (void)fputs("always there</title></rect>\n", p->out);
@@ -319,7 +329,7 @@ static void draw_page(const picture *p, const char *name)
 bool svg_write_plan(const char *path, const char *name, const neap_trace *trace, const neap_plan *plan)
 {
     size_t n_blocks;
-    picture p = {.summary = neap_plan_get_summary(plan), .blocks = neap_trace_blocks(trace, &n_blocks)};
+    picture p = {.trace = trace, .summary = neap_plan_get_summary(plan), .blocks = neap_trace_blocks(trace, &n_blocks)};
     p.buffers = neap_plan_buffers(plan, &p.n_buffers);
     p.length = p.summary->length ? p.summary->length : 1;
     p.top_bytes = fmax(1, (double)p.summary->footprint * 1.03);

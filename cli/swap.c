@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "limit.h"
+#include "printable.h"
 #include "sweep.h"
 #include "term.h"
 #include "units.h"
@@ -129,24 +131,11 @@ static bool agrees(const swap_args *args)
 
 static bool parse_limit(const swap_args *args, neap_swap_options *options)
 {
-    double share;
-    uint64_t bytes;
-    if (!args->limit) {
-        return true;
-    }
-    if (units_parse_share(args->limit, &share)) {
-        options->limit_share = share;
-        return (share > 0 && share <= 1) ||
-               options_wrong(&verb_swap, "--limit is above 0%% and at most 100%%, not '%s'", args->limit);
-    }
-    if (!units_parse_size(args->limit, &bytes)) {
-        return options_wrong(&verb_swap,
-                             "--limit takes a size such as 447MB or a share of the peak "
-                             "load such as 70%%, not '%s'",
-                             args->limit);
-    }
-    options->limit = bytes;
-    return bytes > 0 || options_wrong(&verb_swap, "--limit must be above 0");
+    limit parsed = {0};
+    bool is_good = !args->limit || limit_parse(&verb_swap, args->limit, LIMIT_DOUBTS, &parsed);
+    options->limit = parsed.bytes;
+    options->limit_share = parsed.share;
+    return is_good;
 }
 
 static const char *known_link(const void *list, size_t i)
@@ -254,7 +243,7 @@ static int print_plan(const swap_request *request, const neap_trace *trace, cons
         swap_print_json(request, trace, summary);
         return EXIT_GOOD;
     }
-    (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(request->path), term_off(TERM_BOLD));
+    printable_title(request->path);
     swap_print_summary(request, trace, summary);
     return swap_print_largest(request, trace, plan) ? EXIT_GOOD : EXIT_BAD;
 }

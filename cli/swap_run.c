@@ -2,6 +2,7 @@
  * of a recording, and what that would cost. */
 #include <stdio.h>
 
+#include "printable.h"
 #include "swap.h"
 #include "table.h"
 #include "term.h"
@@ -118,7 +119,7 @@ static void print_table(const swap_request *request, const neap_foresee_options 
     char link[160];
     char note[256];
     table t = table_begin("lrll");
-    (void)printf("%s%s%s\n\n", term_on(TERM_BOLD), file_name(request->path), term_off(TERM_BOLD));
+    printable_title(request->path);
     rows_of_sizes(&t, request, options, seen);
     rows_of_times(&t, seen);
     TABLE_ROW(&t, TERM_PLAIN, "link", request->link_name, "", swap_link_text(&options->link, link, sizeof link));

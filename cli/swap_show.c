@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "printable.h"
 #include "swap.h"
 #include "table.h"
 #include "term.h"
@@ -135,7 +136,7 @@ int swap_print_no_plan(const swap_request *request, const neap_trace *trace, nea
 {
     const char *why = error->text[0] ? error->text : neap_status_message(status);
     if (!request->json) {
-        (void)printf("%s: no plan: %s\n", file_name(request->path), why);
+        printable_line("%s: no plan: %s", file_name(request->path), why);
         return EXIT_NO;
     }
     json out = json_begin(stdout);

@@ -1,6 +1,7 @@
 /* table.c: rows are kept as copies until the widest cell of every column is known. */
 #include "table.h"
 
+#include "printable.h"
 #include "units.h"
 
 #include <stdint.h>
@@ -27,8 +28,10 @@ void table_row(table *t, term_style style, const char *const *cells)
     t->cells = grown(t->cells, (t->n_rows + 1) * t->n_columns, sizeof *t->cells);
     t->styles = grown(t->styles, t->n_rows + 1, sizeof *t->styles);
     for (size_t i = 0; i < t->n_columns; i++) {
-        size_t bytes = strlen(cells[i]) + 1;
-        t->cells[t->n_rows * t->n_columns + i] = memcpy(grown(NULL, bytes, 1), cells[i], bytes);
+        size_t bytes = 4 * strlen(cells[i]) + 1;
+        char *copy = grown(NULL, bytes, 1);
+        (void)printable(cells[i], copy, bytes);
+        t->cells[t->n_rows * t->n_columns + i] = copy;
     }
     t->styles[t->n_rows++] = style;
 }
@@ -84,6 +87,11 @@ void table_end(table *t, unsigned indent, FILE *file)
     for (size_t row = 0; row < t->n_rows; row++) {
         print_row(t, row, widths, indent, file);
     }
+    table_drop(t);
+}
+
+void table_drop(table *t)
+{
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         free(t->cells[i]);
     }

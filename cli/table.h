@@ -27,6 +27,8 @@ void table_row(table *t, term_style style, const char *const *cells);
 /* A name, a size rounded and in full, and a note. */
 void table_row_of_bytes(table *t, term_style style, const char *name, uint64_t bytes, const char *note);
 
+void table_drop(table *t); /* unprinted */
+
 /* Prints with `indent` spaces before and two between columns, then frees the table. */
 void table_end(table *t, unsigned indent, FILE *file);
 

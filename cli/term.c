@@ -12,12 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "printable.h"
+
 static bool is_utf8;
 static bool has_colour;
 static bool has_progress;
 static bool progress_shown;
 static volatile sig_atomic_t interrupted;
 static struct sigaction pipe_before; /* what a closed pipe did when we began */
+static struct sigaction size_before; /* and a file that is as long as it may be */
 
 /* A program started with a closed stdout would otherwise write its table into the next file it opens. A descriptor
  * that cannot be written keeps its number and gives an error on the first write. */
@@ -35,6 +38,7 @@ void term_begin(void)
     hold_standard_streams();
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigaction(SIGPIPE, &ignore, &pipe_before);
+    (void)sigaction(SIGXFSZ, &ignore, &size_before);
     (void)setlocale(LC_CTYPE, ""); /* numbers keep their points */
     is_utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
     const char *no_colour = getenv("NO_COLOR");
@@ -49,6 +53,7 @@ void term_leave(void)
     term_progress_clear();
     (void)fflush(stdout);
     (void)sigaction(SIGPIPE, &pipe_before, NULL);
+    (void)sigaction(SIGXFSZ, &size_before, NULL);
 }
 
 bool term_end(void)
@@ -69,6 +74,11 @@ bool term_end(void)
         (void)fprintf(stderr, "neap: cannot write to standard output: %s\n", strerror(why));
     }
     return !failed;
+}
+
+bool term_is_utf8(void)
+{
+    return is_utf8;
 }
 
 const char *term_on(term_style style)
@@ -111,11 +121,13 @@ void term_progress(const char *format, ...)
     if (!has_progress) {
         return;
     }
+    char line[PRINTABLE_CHARS];
+    char shown[PRINTABLE_CHARS];
     va_list args;
     va_start(args, format);
-    (void)fputs("\r\033[K", stderr);
-    (void)vfprintf(stderr, format, args);
+    (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    (void)fprintf(stderr, "\r\033[K%s", printable(line, shown, sizeof shown));
     (void)fflush(stderr);
     progress_shown = true;
 }

@@ -7,8 +7,8 @@
 
 typedef enum term_style { TERM_PLAIN, TERM_BOLD, TERM_DIM, TERM_GOOD, TERM_WARN } term_style;
 
-/* Called once, before anything is printed: standard streams that are closed are made to fail, a closed pipe becomes a
- * write error, and the locale's character set is taken. */
+/* Called once, before anything is printed: standard streams that are closed are made to fail, a closed pipe and a limit of
+ * a file's size become write errors, and the locale's character set is taken. */
 void term_begin(void);
 
 /* Before another program takes this one's place: signals and streams are as term_begin found them. */
@@ -16,6 +16,8 @@ void term_leave(void);
 
 /* Pushes out standard output; false, with one line on stderr, where anything could not be written. */
 bool term_end(void);
+
+bool term_is_utf8(void); /* the locale's character set is */
 
 /* Escape sequences, empty where stdout is no terminal, NO_COLOR is set, or TERM is "dumb". */
 const char *term_on(term_style style);

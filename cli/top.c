@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "printable.h"
 #include "term.h"
 #include "units.h"
 #include "verbs.h"
@@ -17,6 +18,8 @@ typedef struct top_args {
     common_args common;
     bool once;
 } top_args;
+
+enum { TEXT_CHARS = 1024 };
 
 /* ---- a line a device ---- */
 
@@ -39,20 +42,27 @@ static void put_count(const char *object, const char *key, const char *before, c
     }
 }
 
+/* A text of the object as it may be shown, in room of TEXT_CHARS; "?" where there is none. The socket may be another's work. */
+static const char *shown_text(const char *object, const char *key, char *room)
+{
+    char text[TEXT_CHARS];
+    return top_text(object, key, text, sizeof text) ? printable(text, room, TEXT_CHARS) : "?";
+}
+
 static void print_device(const char *object)
 {
-    char text[256];
+    char text[TEXT_CHARS];
     double value;
     if (top_number(object, "rank", &value)) {
         (void)printf("rank %.0f: ", value);
     }
-    (void)printf("%s%s%s: ", term_on(TERM_BOLD), top_text(object, "device", text, sizeof text) ? text : "?",
-                 term_off(TERM_BOLD));
+    (void)printf("%s%s%s: ", term_on(TERM_BOLD), shown_text(object, "device", text), term_off(TERM_BOLD));
     if (top_text(object, "aside", text, sizeof text)) {
-        (void)printf("%sstepped aside%s: %s", term_on(TERM_WARN), term_off(TERM_WARN), text);
+        (void)printf("%sstepped aside%s: %s", term_on(TERM_WARN), term_off(TERM_WARN),
+                     shown_text(object, "aside", text));
         return;
     }
-    (void)printf("%s", top_text(object, "state", text, sizeof text) ? text : "?");
+    (void)printf("%s", shown_text(object, "state", text));
     put_bytes(object, "held", ", holds ", "");
     put_bytes(object, "limit", " of ", "");
     put_bytes(object, "peak_load", ", peak load ", "");
@@ -116,7 +126,7 @@ static int watch(top_peer *peer, const top_args *args)
         rest();
     }
     if (!was_answered) {
-        (void)fprintf(stderr, "neap: process %ld does not answer\n", peer->process);
+        printable_say("process %ld does not answer", peer->process);
     }
     return was_answered ? EXIT_GOOD : EXIT_NO;
 }

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "printable.h"
 #include "top.h"
 #include "units.h"
 
@@ -97,8 +98,7 @@ bool top_connect(long process, top_peer *peer)
 {
     *peer = (top_peer){.process = process, .file = connect_to(process)};
     if (peer->file == -1) {
-        (void)fprintf(stderr, "neap: process %ld is not yours, does not run under neap, or has not used a device yet\n",
-                      process);
+        printable_say("process %ld is not yours, does not run under neap, or has not used a device yet", process);
     }
     return peer->file != -1;
 }

@@ -41,6 +41,69 @@ const topic all_topics[] = {
      "    neap swap --run --limit 70% FILE     what neap run would plan, and what that costs\n"
      "    neap swap --run --overhead 1% FILE   the lowest limit that neap run can hold at that cost\n"},
 
+    {"oom", "out of memory: what to try, in this order",
+     "Without changing the program:\n"
+     "\n"
+     "    neap run -- python train.py                  no fragmentation: PyTorch often holds 1.1 to 1.9 times what\n"
+     "                                                 it needs at once\n"
+     "    neap run --limit 20GB -- python train.py     holds no more than that, from the first allocation on: blocks\n"
+     "                                                 that are not needed for a while go to the host\n"
+     "    neap run --limit 70% -- python train.py      the same, relative to what the program needs at once\n"
+     "\n"
+     "A limit in bytes, a little below what the device has free, is the one that works where the program does not fit\n"
+     "at all. It needs pinned host memory for what is away, and costs time: neap help overhead.\n"
+     "\n"
+     "Who holds the memory? PyTorch can write down what it allocated, also when it runs out:\n"
+     "\n"
+     "    torch.cuda.memory._record_memory_history()\n"
+     "    ... torch.cuda.memory._dump_snapshot(\"snapshot.pickle\")\n"
+     "\n"
+     "    neap import snapshot.pickle -o oom.neap.gz\n"
+     "    neap info oom.neap.gz                        the largest blocks at the peak, and the code that made them\n"
+     "    neap plan oom.neap.gz                        what a plan would hold, and what other allocators do\n"},
+
+    {"footprint", "what the device holds, and how it differs from the load",
+     "The footprint is the device memory that is really taken: from the first byte of a plan to its last, holes "
+     "between\n"
+     "blocks included. The load is the sum of the blocks that are alive, and the peak load the highest that it gets: "
+     "no\n"
+     "footprint is below it, unless blocks leave for the host (neap help limit).\n"
+     "\n"
+     "    footprint / peak load = 1      nothing is lost: what neap plan aims at, and mostly reaches and proves\n"
+     "    footprint / peak load = 1.3    30 % is lost to holes (neap help fragmentation)\n"
+     "\n"
+     "    neap plan FILE   the footprint of a plan, and of other allocators on the same trace\n"},
+
+    {"fragmentation", "why an allocator holds more than the program needs",
+     "Blocks of many sizes come and go. An allocator that does not know what comes next leaves holes: free bytes "
+     "between\n"
+     "live blocks, of no use to the next request, which is larger. PyTorch's caching allocator also rounds sizes up, "
+     "and\n"
+     "keeps freed segments by size. So it can run out of memory with gigabytes \"reserved but unallocated\".\n"
+     "\n"
+     "A program that repeats itself needs no guess: neap plans the place of every block of an iteration beforehand, "
+     "and\n"
+     "the footprint is the peak load in most programs.\n"
+     "\n"
+     "    neap run -- python train.py   without fragmentation, nothing swapped\n"
+     "    neap plan FILE                what each allocator holds, from a recording or a snapshot\n"},
+
+    {"doa", "the paper's scores, by which blocks are chosen to leave: doa, aoa, wdoa, swdoa, bo",
+     "SmartPool's paper ranks the candidates for swapping, each a block in a gap between two of its uses, by a score. "
+     "The\n"
+     "highest leave first, until the load is below the limit:\n"
+     "\n"
+     "    doa    duration of absence: the time between the two uses, less the two copies\n"
+     "    aoa    area of absence: doa times the block's bytes\n"
+     "    wdoa   weighted: the area under the load curve between the two uses\n"
+     "    swdoa  submodular: wdoa on the load as it is after every choice made before\n"
+     "    bo     a weighted sum of the four, whose weights Bayesian optimisation tunes\n"
+     "\n"
+     "    neap swap --method doa --limit 70% FILE   one of them\n"
+     "    neap swap --sweep FILE                    all of them, beside neap's own search and a bound\n"
+     "\n"
+     "neap's default is search, which costs less time at every limit.\n"},
+
     {"overhead", "what swapping costs, and which figure is which",
      "The overhead is (time of an iteration with the plan - without) / without. 5 % means that an iteration of 100 ms\n"
      "takes 105. There are three figures:\n"

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "limit.h"
 #include "nets/nets.h"
+#include "printable.h"
 #include "term.h"
 #include "units.h"
 #include "verbs.h"
@@ -54,15 +56,11 @@ static bool check_net(const char *net)
 
 static bool parse_limit(const char *text, neap_device_options *options)
 {
-    if (units_parse_share(text, &options->limit_share)) {
-        return (options->limit_share > 0 && options->limit_share <= 1) ||
-               options_wrong(&verb_train, "--limit is above 0%% and at most 100%%, not '%s'", text);
-    }
-    if (!units_parse_size(text, &options->limit)) {
-        return options_wrong(
-            &verb_train, "--limit takes a size such as 127MB or a share of the peak load such as 60%%, not '%s'", text);
-    }
-    return options->limit > 0 || options_wrong(&verb_train, "--limit must be above 0");
+    limit parsed;
+    bool is_good = limit_parse(&verb_train, text, LIMIT_DOUBTS, &parsed);
+    options->limit = parsed.bytes;
+    options->limit_share = parsed.share;
+    return is_good;
 }
 
 /* The log of a device, while the flag at `user` says that a network is being trained. */
@@ -71,7 +69,7 @@ static void warn(void *user, neap_log_level level, const char *line)
     const atomic_bool *is_training = user;
     (void)level;
     if (atomic_load(is_training)) {
-        (void)fprintf(stderr, "neap: %s\n", line);
+        printable_say("%s", line);
     }
 }
 

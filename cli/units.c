@@ -15,6 +15,10 @@ static const struct unit {
 } units[] = {
     {"", 1},
     {"B", 1},
+    {"k", 1000}, /* as kB: 8G is 8GB */
+    {"M", 1000000},
+    {"G", 1000000000},
+    {"T", 1000000000000},
     {"kB", 1000},
     {"MB", 1000000},
     {"GB", 1000000000},
@@ -93,6 +97,18 @@ bool units_parse_size(const char *text, uint64_t *bytes)
     return true;
 }
 
+bool units_binary_form(const char *text, char *binary, uint64_t *bytes)
+{
+    size_t n = strlen(text);
+    bool is_letter = n > 1 && n + 3 < UNITS_CHARS && strchr("kKmMgGtT", text[n - 1]);
+    if (!is_letter) {
+        return false;
+    }
+    char letter = (char)(text[n - 1] & ~0x20); /* in capitals */
+    (void)snprintf(binary, UNITS_CHARS, "%.*s%ciB", (int)(n - 1), text, letter);
+    return units_parse_size(binary, bytes);
+}
+
 bool units_parse_uint(const char *text, uint64_t *value)
 {
     uint64_t parsed;
@@ -142,15 +158,17 @@ bool units_parse_ratio(const char *text, double *ratio)
 
 bool units_parse_share(const char *text, double *share)
 {
+    const char *begin = text;
     double parsed;
     if (!read_real(&text, &parsed)) {
         return false;
     }
+    bool is_fraction = memchr(begin, '.', (size_t)(text - begin)) && parsed <= 1;
     text += strspn(text, " ");
-    if (strcmp(text, "%") != 0) {
+    if (strcmp(text, "%") != 0 && !(*text == '\0' && is_fraction)) {
         return false;
     }
-    *share = parsed / 100;
+    *share = *text ? parsed / 100 : parsed;
     return true;
 }
 

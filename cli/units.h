@@ -8,9 +8,13 @@
 
 #define UNITS_CHARS 40 /* room for every text made here */
 
-/* "1048576", "512MiB", "1.5 GB"; units are powers of 1000 (kB, MB, GB, TB) or of 1024 (KiB, MiB, GiB, TiB), in any
- * case. False where the text is anything else, or the size is 2^64 bytes or more. */
+/* "1048576", "512MiB", "1.5 GB", "8G"; units are powers of 1000 (kB, MB, GB, TB, and k, M, G, T) or of 1024 (KiB, MiB, GiB,
+ * TiB), in any case. False where the text is anything else, or the size is 2^64 bytes or more. */
 bool units_parse_size(const char *text, uint64_t *bytes);
+
+/* Of a size whose unit is one letter, which others take to be a power of 1024: the text in which that is said ("8GiB" for
+ * "8G", UNITS_CHARS), and its bytes. False: it has another unit, or none. */
+bool units_binary_form(const char *text, char *binary, uint64_t *bytes);
 
 bool units_parse_uint(const char *text, uint64_t *value);
 
@@ -18,7 +22,7 @@ bool units_parse_uint(const char *text, uint64_t *value);
 bool units_parse_seconds(const char *text, double *seconds);
 
 bool units_parse_ratio(const char *text, double *ratio); /* the same without an "s" behind it: 7.5 */
-bool units_parse_share(const char *text, double *share); /* "70%", "0.5 %": 0.7, 0.005 */
+bool units_parse_share(const char *text, double *share); /* "70%", "0.5 %": 0.7, 0.005; "0.7", "1.0": 0.7, 1 */
 
 /* "50GB/s", "13.2/12.1 GB/s", "55/55/100": up to three speeds above 0 with one unit (MB/s, GB/s or TB/s; GB/s where there
  * is none), in 10^9 bytes a second. Returns how many, 0 where the text is anything else. */

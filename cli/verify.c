@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "json.h"
+#include "printable.h"
 #include "term.h"
 #include "units.h"
 #include "verbs.h"
@@ -109,10 +110,11 @@ static verdict find_verdict(verify_request *request, verify_answer *answer)
 static void print_difference(const verify_difference *d, const char *one, const char *other)
 {
     if (d->is_status) {
-        (void)printf("  %s: %s\n  %s: %s\n", one, d->first, other, d->second);
+        printable_line("  %s: %s", one, d->first);
+        printable_line("  %s: %s", other, d->second);
     } else {
-        (void)printf("  line %" PRIu64 " of its output, %s: %s\n  line %" PRIu64 " of its output, %s: %s\n", d->line,
-                     one, d->first, d->line, other, d->second);
+        printable_line("  line %" PRIu64 " of its output, %s: %s", d->line, one, d->first);
+        printable_line("  line %" PRIu64 " of its output, %s: %s", d->line, other, d->second);
     }
 }
 
@@ -137,8 +139,9 @@ static void print_culprit(const verify_answer *answer)
     if (culprit->block_bytes) {
         (void)snprintf(size, sizeof size, " (%s)", units_bytes(culprit->block_bytes, bytes));
     }
-    (void)printf("%snot verified%s: launch %" PRIu64 " of %" PRIu64 ", %s,\n", term_on(TERM_WARN), term_off(TERM_WARN),
-                 culprit->launch, answer->n_launches, culprit->kernel[0] ? culprit->kernel : "of no known name");
+    (void)printf("%snot verified%s: ", term_on(TERM_WARN), term_off(TERM_WARN));
+    printable_line("launch %" PRIu64 " of %" PRIu64 ", %s,", culprit->launch, answer->n_launches,
+                   culprit->kernel[0] ? culprit->kernel : "of no known name");
     (void)printf("uses block %" PRIu64 "%s in a way that neap does not see%s.\n", culprit->block, size,
                  culprit->is_alone ? "" : " (not alone: together with earlier ones)");
     print_difference(&answer->difference, "plain", "verify");
@@ -164,8 +167,8 @@ static void print_answer(const verify_request *request, const verify_answer *ans
                      "  with CUBLAS_WORKSPACE_CONFIG=:4096:8 in the environment\n");
         break;
     case VERDICT_PROGRAM_FAILS:
-        (void)printf("cannot tell: %s, run plainly, ends with %s\n", request->program[0],
-                     verify_status_text(answer->plain.status, text));
+        printable_line("cannot tell: %s, run plainly, ends with %s", request->program[0],
+                       verify_status_text(answer->plain.status, text));
         verify_print_tail(&answer->plain, stdout);
         break;
     case VERDICT_NOTHING_SEEN:
@@ -180,7 +183,7 @@ static void print_answer(const verify_request *request, const verify_answer *ans
         verify_print_tail(&answer->bare, stdout);
         break;
     case VERDICT_STUCK:
-        (void)printf("cannot tell: %s\n", answer->poisoned.failure);
+        printable_line("cannot tell: %s", answer->poisoned.failure);
         break;
     case VERDICT_NONE:
         break;
@@ -249,7 +252,7 @@ static bool make_keep_folder(const char *keep)
     if (mkdir(keep, 0777) == 0 || errno == EEXIST) {
         return true;
     }
-    (void)fprintf(stderr, "neap: cannot make %s: %s\n", keep, strerror(errno));
+    printable_say("cannot make %s: %s", keep, strerror(errno));
     return false;
 }
 

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "printable.h"
 #include "term.h"
 #include "verify.h"
 
@@ -80,7 +81,7 @@ static bool wait_for(pid_t child, int *status)
 {
     while (waitpid(child, status, 0) == -1) {
         if (errno != EINTR) {
-            (void)fprintf(stderr, "neap: cannot wait for the program: %s\n", strerror(errno));
+            printable_say("cannot wait for the program: %s", strerror(errno));
             return false;
         }
     }
@@ -160,7 +161,7 @@ static bool execute(verify_request *request, const verify_step *step, verify_out
     *output =
         (verify_output){.out = open_output(request, step->kind, "out"), .err = open_output(request, step->kind, "err")};
     if (!output->out || !output->err) {
-        (void)fprintf(stderr, "neap: cannot keep what the program prints: %s\n", strerror(errno));
+        printable_say("cannot keep what the program prints: %s", strerror(errno));
         verify_close(output);
         return false;
     }
@@ -170,7 +171,7 @@ static bool execute(verify_request *request, const verify_step *step, verify_out
         become_program(request, step, output);
     }
     if (child == -1) {
-        (void)fprintf(stderr, "neap: cannot begin a process: %s\n", strerror(errno));
+        printable_say("cannot begin a process: %s", strerror(errno));
     }
     if (child == -1 || !wait_for(child, &output->status)) {
         verify_close(output);

@@ -6,6 +6,7 @@
  * reads), for all launches up to it. */
 #include <inttypes.h>
 
+#include "printable.h"
 #include "term.h"
 #include "verify.h"
 
@@ -23,7 +24,7 @@ static bool differs(search *s, verify_range launches, verify_range blocks, verif
         return false;
     }
     if (output->failure[0]) {
-        (void)fprintf(stderr, "neap: cannot go on with the search: %s\n", output->failure);
+        printable_say("cannot go on with the search: %s", output->failure);
         verify_close(output);
         s->has_failed = true;
         return false;

@@ -495,7 +495,10 @@ typedef struct neap_device_options {
 neap_status neap_open(const char *name, const neap_device_options *options, const neap_memory *memory,
                       neap_error *error, neap_device **device);
 
-/* Waits for all work, then frees everything, blocks that are still live included. NULL is allowed. */
+/* Waits for all work, then frees everything, blocks that are still live included. NULL is allowed.
+ *
+ * A forked child cannot use its parent's devices: its calls fail with NEAP_DEVICE_FAILED, neap_get_stats gives zeros, and
+ * neap_close does nothing. It can open devices of its own. */
 void neap_close(neap_device *device);
 
 /* Why the last call of this thread on a device failed: one line; empty where it did not. */
@@ -505,7 +508,8 @@ const char *neap_device_error(void);
  * with everything else moved to the host; nothing is lost, and the program can go on. 0 bytes: NEAP_BAD_ARGUMENT. */
 neap_status neap_malloc(neap_device *device, uint64_t bytes, neap_block **block);
 
-/* Work that uses the block may still be under way. NULL is allowed. */
+/* Work that uses the block may still be under way. NULL is allowed. NEAP_BAD_ARGUMENT: it was freed before, or is no block
+ * of this device; nothing is changed. (Blocks that come later may have the same handle as one that was freed.) */
 neap_status neap_free(neap_device *device, neap_block *block);
 
 /* The block's address, the same from malloc to free. Only work that names the block may touch it: at any other time

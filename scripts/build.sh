@@ -1,5 +1,6 @@
 #!/bin/sh
-# build.sh PRESET TARGET...: configures the preset's folder once (CMake itself notices later changes) and builds there.
+# build.sh PRESET TARGET...: configures the preset's folder once (CMake itself notices later changes of the tree) and builds
+# there.
 # build.sh PRESET --path prints that folder; build.sh PRESET --configure stops before building.
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,8 +11,10 @@ dir=build/$preset
 [ "$preset" = release ] && dir=build
 [ "${1:-}" = --path ] && { echo "$dir"; exit; }
 
-# A folder that was configured for another place (a copied tree) or half-way is begun anew.
+# A folder that was configured for another place (a copied tree) or half-way is begun anew. One that lacked something
+# (cmocka: no tests; OpenBLAS: no networks) is configured again, as it may have been installed since.
 cache=$dir/CMakeCache.txt
+lacks_something() { grep -qsE '^(CMOCKA|CBLAS|OPENBLAS)_[A-Z_]*:[A-Z]*=.*-NOTFOUND$' "$cache"; }
 if ! grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$cache" || [ CMakePresets.json -nt "$cache" ]; then
     rm -rf "$cache" "$dir/CMakeFiles"
     generator=
@@ -20,6 +23,10 @@ if ! grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" "$cache" || [ CMakePresets.
     fi
     log=$(mktemp)
     cmake --preset "$preset" ${generator:+-G "$generator"} >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; exit 1; }
+    rm -f "$log"
+elif lacks_something; then
+    log=$(mktemp)
+    cmake "$dir" >"$log" 2>&1 || { cat "$log" >&2; rm -f "$log"; exit 1; }
     rm -f "$log"
 fi
 [ "${1:-}" = --configure ] && exit

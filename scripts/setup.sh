@@ -16,6 +16,7 @@ need() { # need PACKAGE COMMAND...: the package is missing unless the command su
 has_program() { command -v "$1"; }
 has_header() { echo "#include <$1>" | gcc -x c -E -; }
 has_openblas() { has_header cblas.h && gcc -x c -shared -o /dev/null /dev/null -lopenblas; } # others have that header, too
+has_cmocka() { has_header cmocka.h && gcc -x c -shared -o /dev/null /dev/null -lcmocka; }
 has_build_tool() { command -v ninja || command -v make; }
 has_venv() { python3 -c 'import ensurepip, venv'; }
 has_fuzzer() { ls "$(clang -print-resource-dir)"/lib/linux/libclang_rt.fuzzer-*.a; }
@@ -32,7 +33,7 @@ look() {
     [ "$goal" = build ] && return
     need dpkg-dev has_program dpkg-shlibdeps
     [ "$goal" = deb ] && return
-    need libcmocka-dev has_header cmocka.h
+    need libcmocka-dev has_cmocka
     need pkg-config has_program pkg-config
     need clang has_program clang
     need libclang-rt-dev has_fuzzer

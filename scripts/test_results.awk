@@ -1,5 +1,6 @@
 # From CTest's LastTest.log to one line a test: stage, program, test, result (passed, failed, skipped) and, for a
-# skipped one, why; tabs between. cmocka runs many tests in a program, and leaves with 0 when some of them were skipped:
+# skipped one, why; tabs between. A test that had to try again says "[  RETRIED ] WHAT" each time: a line `retried`, beside
+# its own. cmocka runs many tests in a program, and leaves with 0 when some of them were skipped:
 # CTest alone would call those passed. A program without cmocka's marks (a script, a fuzz target) counts as one test.
 #   awk -v stage=asan -v failures=FILE -f test_results.awk LastTest.log
 # The output of programs that failed is appended to `failures`.
@@ -61,6 +62,7 @@ program == "" { next }
         last_line = $0
     }
 }
+/^\[  RETRIED \] / { printf "%s\t%s\t\tretried\t%s\n", stage, program, substr($0, 14) } # no test of its own
 /^\[ RUN      \] / {
     if (running != "") {
         end_test("failed", "")

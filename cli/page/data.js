@@ -37,7 +37,7 @@ class Plan {
     if (this.kind === 'pool') {
       return 'none';
     }
-    return `${shareText(this.share)} · ${bytesText(this.limit)}${this.kind === 'free' ? ' · free' : ''}`;
+    return `${shareText(this.share)} · ${bytesText(this.limit)}${this.kind === 'free' ? ' · no slowdown' : ''}`;
   }
 
   get layout() {

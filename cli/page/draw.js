@@ -79,10 +79,12 @@ class Painter extends Lanes {
     }
     const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
     const unit = this.isTime ? units.find(([size]) => this.span >= 2 * size || size === 1) : [1, 'events'];
-    let step = niceStep((this.last - this.first) / unit[0], (g.right - g.left) / 90) * unit[0];
+    let step = niceStep((this.last - this.first) / unit[0], Math.max(5, (g.right - g.left) / 90)) * unit[0];
     step = this.isTime ? step : Math.max(1, step);
+    this.nTicks = 0;
     for (let at = Math.ceil(this.first / step - 1e-9) * step; at <= this.last + step * 1e-6; at += step) {
       const x = this.x(at);
+      this.nTicks++;
       this.line(x, g.axis, x, g.axis + 5, colours.faint);
       this.text(this.numberText(at / unit[0], step / unit[0]), x, g.axis + 14, colours.faint, 'center');
     }

@@ -22,7 +22,7 @@ class Lanes extends Scales {
       this.c.fillRect(g.left, top, g.right - g.left, bottom - top);
       const isCompute = name === 'compute';
       this.clip(top, bottom, () => (isCompute ? this.drawCompute(top, bottom) : this.drawCopies(name, top, bottom)));
-      this.text(isCompute ? name : `copy ${name}`, g.left - 8, (top + bottom) / 2, colours.faint, 'right');
+      this.text(isCompute || g.left < 64 ? (isCompute && g.left < 64 ? 'exec' : name) : `copy ${name}`, g.left - 8, (top + bottom) / 2, colours.faint, 'right');
     }
   }
 

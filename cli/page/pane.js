@@ -21,6 +21,7 @@ class Pane {
     this.view = app.view; // shared by all panes
     this.plan = subject.planOf(key);
     this.pointed = {};
+    this.fingers = new Map(); // pointers that are down: where
     this.held = null; // a block
     this.found = null; // blocks searched for; null: no search
     this.painter = new Painter(this);
@@ -70,16 +71,36 @@ class Pane {
     this.none = make('p', { class: 'none', hidden: '' });
     this.cards = make('div', { class: 'cards' });
     this.curve = make('canvas', { class: 'curve', role: 'img', 'aria-label': 'overhead by limit' });
-    this.canvas = make('canvas', { class: 'main', role: 'img', 'aria-label': 'load, arena and lanes over time' });
+    this.canvas = make('canvas', { class: 'main', role: 'img', tabindex: '0', 'aria-label': 'load, arena and lanes over '
+      + 'time. Keys: plus and minus zoom, arrows move, with Shift addresses are zoomed, 0 shows everything' });
     this.over = make('canvas', { class: 'over' });
     this.stage = make('div', { class: 'stage' }, this.canvas, this.over);
+    this.tools = this.makeTools();
     this.legend = make('div', { class: 'legend' });
     this.heldBox = make('div', { class: 'held', hidden: '' });
     this.tables = make('div', { class: 'tables' });
     this.element = make('section', { class: 'pane' },
       make('h2', null, subject.name), make('p', { class: 'about' }, facts.join(' · ')), this.own, this.none,
       make('div', { class: this.hasCurve ? 'facts' : 'facts alone' }, this.cards, this.hasCurve ? this.curve : null),
-      this.stage, this.legend, this.heldBox, this.tables);
+      this.tools, this.stage, this.legend, this.heldBox, this.tables);
+  }
+
+  /* For a finger, and for whoever has no wheel. */
+  makeTools() {
+    const { app } = this;
+    const button = (text, label, action) => {
+      const made = make('button', { type: 'button', title: label, 'aria-label': label }, text);
+      made.addEventListener('click', action);
+      return made;
+    };
+    return make('div', { class: 'tools', role: 'group', 'aria-label': 'zoom' },
+      button('−', 'zoom out in time (-)', () => app.zoomBy(1 / ZOOM_STEP)),
+      button('+', 'zoom in in time (+)', () => app.zoomBy(ZOOM_STEP)),
+      button('←', 'earlier (left arrow)', () => app.moveBy(-MOVE_STEP)),
+      button('→', 'later (right arrow)', () => app.moveBy(MOVE_STEP)),
+      button('⤢', 'everything (0)', () => app.resetView()),
+      make('span', { class: 'hint wheel' }, 'Ctrl and wheel zoom; after a click, the wheel alone'),
+      make('span', { class: 'hint touch' }, 'two fingers zoom, one moves'));
   }
 
   fillLegend() {
@@ -138,7 +159,9 @@ class Pane {
     stage.addEventListener('pointerdown', (event) => this.onDown(event));
     stage.addEventListener('pointermove', (event) => this.onMove(event));
     stage.addEventListener('pointerup', (event) => this.onUp(event));
+    stage.addEventListener('pointercancel', (event) => this.onCancel(event)); // the page scrolls: the finger is its own
     stage.addEventListener('pointerleave', () => this.point(null));
+    this.canvas.addEventListener('keydown', (event) => this.onKey(event));
     stage.addEventListener('dblclick', () => this.app.resetView());
     this.ownSlider.addEventListener('input', () => this.app.setKey(this.app.stops[Number(this.ownSlider.value)], this));
     this.curve.addEventListener('click', (event) => this.onCurve(event));
@@ -157,7 +180,13 @@ class Pane {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
 
+  /* The wheel is the page's, but for one with a key (a trackpad's pinch comes as Ctrl), or when the chart has the focus. */
   onWheel(event) {
+    const isAsked = event.ctrlKey || event.metaKey || event.altKey || event.shiftKey;
+    if (!isAsked && document.activeElement !== this.canvas) {
+      this.app.forgetPointing();
+      return;
+    }
     event.preventDefault();
     const { x, y } = this.at(event);
     const { left, right, arena } = this.geometry;
@@ -168,12 +197,39 @@ class Pane {
     } else {
       this.view.zoomTime(factor, clamp((x - left) / (right - left), 0, 1));
     }
+    this.app.forgetPointing();
     this.app.schedule();
   }
 
+  /* What the page's own keys do not know: addresses. */
+  onKey(event) {
+    const { view } = this;
+    const actions = {
+      ArrowUp: () => view.moveAddress(MOVE_STEP),
+      ArrowDown: () => view.moveAddress(-MOVE_STEP),
+      '+': event.shiftKey && event.code !== 'Equal' ? () => view.zoomAddress(ZOOM_STEP, 0.5) : null,
+      '*': () => view.zoomAddress(ZOOM_STEP, 0.5),
+      _: () => view.zoomAddress(1 / ZOOM_STEP, 0.5),
+    };
+    const action = event.ctrlKey || event.metaKey || event.altKey ? null : actions[event.key];
+    if (action) {
+      event.preventDefault();
+      event.stopPropagation();
+      action();
+      this.app.forgetPointing();
+      this.app.schedule();
+    }
+  }
+
+  /* ---- one pointer moves, two zoom ---- */
+
   onDown(event) {
-    const { x, y } = this.at(event);
-    this.drag = { x, y, moved: false };
+    const at = this.at(event);
+    if (event.pointerType !== 'touch') {
+      this.canvas.focus({ preventScroll: true });
+    }
+    this.fingers.set(event.pointerId, at);
+    this.drag = { ...at, moved: this.fingers.size > 1 };
     try {
       this.stage.setPointerCapture(event.pointerId);
     } catch {
@@ -187,6 +243,10 @@ class Pane {
       this.point({ x, y, clientX: event.clientX, clientY: event.clientY });
       return;
     }
+    if (this.fingers.size > 1) {
+      this.pinch(event.pointerId, { x, y });
+      return;
+    }
     const { left, right, arena } = this.geometry;
     if (!this.drag.moved && Math.hypot(x - this.drag.x, y - this.drag.y) < 4) {
       return;
@@ -194,22 +254,54 @@ class Pane {
     this.drag.moved = true;
     this.stage.classList.add('grab');
     this.view.moveTime((this.drag.x - x) / (right - left));
-    this.view.moveAddress((y - this.drag.y) / (arena.bottom - arena.top));
+    if (event.pointerType !== 'touch') { // there, up and down are the page's
+      this.view.moveAddress((y - this.drag.y) / (arena.bottom - arena.top));
+    }
     this.drag.x = x;
     this.drag.y = y;
     this.app.hideTip();
     this.app.schedule();
   }
 
+  /* Time by how far apart the fingers are; what is between them stays there. */
+  pinch(id, at) {
+    const { left, right } = this.geometry;
+    const of = () => [...this.fingers.values()].slice(0, 2).map(({ x }) => x);
+    if (!this.fingers.has(id)) {
+      return;
+    }
+    const before = of();
+    this.fingers.set(id, at);
+    const after = of();
+    const width = ([a, b]) => Math.max(Math.abs(a - b), 20);
+    const middle = ([a, b]) => (a + b) / 2;
+    this.view.zoomTime(width(before) / width(after), clamp((middle(before) - left) / (right - left), 0, 1));
+    this.view.moveTime((middle(before) - middle(after)) / (right - left));
+    this.app.hideTip();
+    this.app.schedule();
+  }
+
   onUp(event) {
     const wasClick = this.drag && !this.drag.moved;
-    this.drag = null;
-    this.stage.classList.remove('grab');
+    this.endDrag(event);
     if (wasClick) {
       const { x, y } = this.at(event);
       const what = this.what(x, y);
       this.app.hold(this.subject, what.block === this.held ? null : what.block ?? null);
     }
+  }
+
+  onCancel(event) {
+    this.endDrag(event);
+    this.app.forgetPointing();
+  }
+
+  /* The finger that stays goes on as one that moves. */
+  endDrag(event) {
+    this.fingers.delete(event.pointerId);
+    const [rest] = this.fingers.values();
+    this.drag = rest ? { ...rest, moved: true } : null;
+    this.stage.classList.toggle('grab', Boolean(rest));
   }
 
   /* The plan whose point is nearest, and how far that is. */
@@ -297,6 +389,13 @@ class Pane {
     }
     const copy = layout.copies[name].find(({ start, end }) => start <= ns && ns < end);
     return copy ? { kind: 'copy', block: copy.move.block, lines: copyText(this.plan, copy) } : {};
+  }
+
+  forgetPointing() {
+    this.pointed = {};
+    if (this.geometry) {
+      this.drawOver();
+    }
   }
 
   point(at) {

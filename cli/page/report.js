@@ -1,5 +1,8 @@
 /* report.js: the page: its panes, the controls they share, and what a test can ask. */
 
+const ZOOM_STEP = 0.7;
+const MOVE_STEP = 0.2;
+
 class App {
   constructor(data) {
     this.data = data;
@@ -95,9 +98,16 @@ class App {
     this.showKeys();
   }
 
+  /* What was pointed at is elsewhere now, or not there any more. */
+  forgetPointing() {
+    this.hideTip();
+    this.panes.forEach((pane) => pane.forgetPointing());
+  }
+
   /* ---- the limit ---- */
 
   setKey(key, pane = null) {
+    this.forgetPointing();
     if (pane && this.isOwn) {
       pane.setPlan(pane.subject.planOf(key));
     } else {
@@ -112,7 +122,7 @@ class App {
     if (labels.size === 1) {
       return [...labels][0];
     }
-    return key === 'pool' ? 'none' : key === 'free' ? 'free: costs no time' : `${key}${SPACE}% of the peak load`;
+    return key === 'pool' ? 'none' : key === 'free' ? 'no slowdown' : `${key}${SPACE}% of the peak load`;
   }
 
   showKeys() {
@@ -157,18 +167,21 @@ class App {
   }
 
   setAxis(axis) {
+    this.forgetPointing();
     this.axis = axis;
     this.view.reset();
     this.showKeys();
   }
 
   resetView() {
+    this.forgetPointing();
     this.view.reset();
     this.schedule();
   }
 
   /* Addresses up to the highest footprint shown. */
   fitAddresses() {
+    this.forgetPointing();
     const used = this.panes.filter((pane) => pane.plan.exists)
       .map((pane) => Math.max(pane.plan.footprint, pane.plan.limit ?? 0) * 1.03 / pane.subject.arenaTop);
     this.view.low = 0;
@@ -177,6 +190,7 @@ class App {
   }
 
   find(text) {
+    this.forgetPointing();
     this.search = { text, at: -1 };
     let n = 0;
     for (const pane of this.panes) {
@@ -191,12 +205,26 @@ class App {
   /* The next of what was found, the largest first, zoomed in on. */
   findNext() {
     const pane = this.panes.find((each) => each.found && each.found.size > 0);
+    this.forgetPointing();
     if (pane) {
       const list = [...pane.found].sort((a, b) => pane.subject.blocks.bytes[b] - pane.subject.blocks.bytes[a]);
       this.search.at = (this.search.at + 1) % list.length;
       this.hold(pane.subject, list[this.search.at]);
       pane.showBlock(list[this.search.at]);
     }
+  }
+
+  /* By a button or a key, around the middle: below 1 nearer, above it farther. */
+  zoomBy(factor) {
+    this.forgetPointing();
+    this.view.zoomTime(factor, 0.5);
+    this.schedule();
+  }
+
+  moveBy(share) {
+    this.forgetPointing();
+    this.view.moveTime(share);
+    this.schedule();
   }
 
   hold(subject, block) {
@@ -231,24 +259,25 @@ class App {
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.setTheme(this.theme));
     document.addEventListener('keydown', (event) => this.onKey(event));
     window.addEventListener('resize', () => this.schedule());
+    window.addEventListener('scroll', () => this.hideTip(), { passive: true });
   }
 
   onKey(event) {
-    if (event.target.closest('input') || event.ctrlKey || event.metaKey || event.altKey) {
+    if (event.target.closest?.('input') || event.ctrlKey || event.metaKey || event.altKey) {
       return;
     }
     const actions = {
-      '+': () => this.view.zoomTime(0.7, 0.5),
-      '=': () => this.view.zoomTime(0.7, 0.5),
-      '-': () => this.view.zoomTime(1 / 0.7, 0.5),
-      ArrowLeft: () => this.view.moveTime(-0.2),
-      ArrowRight: () => this.view.moveTime(0.2),
-      0: () => this.view.reset(),
+      '+': () => this.zoomBy(ZOOM_STEP),
+      '=': () => this.zoomBy(ZOOM_STEP),
+      '-': () => this.zoomBy(1 / ZOOM_STEP),
+      ArrowLeft: () => this.moveBy(-MOVE_STEP),
+      ArrowRight: () => this.moveBy(MOVE_STEP),
+      0: () => this.resetView(),
       f: () => this.fitAddresses(),
       '[': () => this.step(-1),
       ']': () => this.step(1),
       '/': () => byId('search').focus(),
-      Escape: () => this.subjects.forEach((subject) => this.hold(subject, null)),
+      Escape: () => this.letGo(),
     };
     const action = actions[event.key];
     if (action) {
@@ -256,6 +285,13 @@ class App {
       action();
       this.schedule();
     }
+  }
+
+  /* Of the block that is held, and of the chart: the wheel is the page's again. */
+  letGo() {
+    this.forgetPointing();
+    this.subjects.forEach((subject) => this.hold(subject, null));
+    this.panes.forEach((pane) => pane.canvas.blur());
   }
 
   /* ---- the tip ---- */
@@ -307,6 +343,7 @@ class App {
       exists: pane.plan.exists,
       cards: Object.fromEntries([...pane.cards.children].map((card) => [card.dataset.key, card.dataset.value])),
       nDrawn: pane.painter.nDrawn,
+      nTicks: pane.painter.nTicks,
       pointed: pane.pointed.block === undefined ? null : pane.subject.blocks.id[pane.pointed.block],
       held: pane.held === null ? null : pane.subject.blocks.id[pane.held],
       drawMs: pane.drawMs,

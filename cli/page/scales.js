@@ -26,8 +26,9 @@ function readColours() {
 
 /* Where things stand on a canvas of some width, in CSS pixels. */
 function geometryOf(width, hasTime) {
-  const left = 64;
-  const right = Math.max(left + 80, width - 104);
+  const isNarrow = width < 560; // a telephone
+  const left = isNarrow ? 50 : 64;
+  const right = Math.max(left + 80, width - (isNarrow ? 66 : 104));
   const load = { top: 12, bottom: 112 };
   const arena = { top: 134, bottom: 514 };
   const names = hasTime ? ['compute', 'out', 'in'] : [];

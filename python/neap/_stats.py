@@ -83,6 +83,7 @@ class DeviceStats(TypedDict, total=False):
     scan_ns: int  # for all of them
     n_unknown: int  # driver calls of a kind that is not known
     n_doubtful: int  # uses that were not planned, of blocks that were there
+    is_learning: bool  # the planner's thread is at work
     is_verified: bool  # neap verify has passed for this program
 
 

@@ -5,6 +5,7 @@
  * not fit is refused with the table it was looked up in. */
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/real.h"
 #include "base/status.h"
@@ -46,6 +47,11 @@ static bool text_is(text t, const char *word)
     return strlen(word) == t.n && memcmp(t.at, word, t.n) == 0;
 }
 
+static bool text_is_unit(text t, const char *word) /* in any case */
+{
+    return strlen(word) == t.n && strncasecmp(t.at, word, t.n) == 0;
+}
+
 /* What stands before the first `mark` in t, or all of it. *rest is what follows the mark. */
 static text text_until(text t, char mark, text *rest)
 {
@@ -68,8 +74,8 @@ static const struct unit {
     const char *name;
     double bytes;
 } units[] = {
-    {"", 1},     {"B", 1},        {"KB", 1e3},        {"kB", 1e3},           {"MB", 1e6},
-    {"GB", 1e9}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
+    {"", 1},     {"B", 1},    {"k", 1e3},   {"M", 1e6},      {"G", 1e9},      {"T", 1e12},     {"kB", 1e3},
+    {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
 };
 
 static bool read_bytes(text t, uint64_t *bytes)
@@ -80,7 +86,7 @@ static bool read_bytes(text t, uint64_t *bytes)
         return false;
     }
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (text_is(unit, units[i].name)) {
+        if (text_is_unit(unit, units[i].name)) {
             double value = number * units[i].bytes;
             if (value < 1 || value > 0x1p53 || value != (double)(uint64_t)value) {
                 return false;

@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "device/cuda.h"
 #include "device/kinds.h"
+#include "hook/nothing.h"
 #include "hook/report.h"
 #include "hook/sink.h"
 #include "hook/watch.h"
@@ -302,6 +303,9 @@ np_hook_device *np_hook_device_get(int ordinal)
         }
     }
     device = np_the_hook.devices[ordinal];
+    if (device) {
+        np_hook_nothing_is_wrong();
+    }
     atomic_store_explicit(&open_devices[ordinal], device, memory_order_release);
     if (device && has_one_device()) {
         atomic_store_explicit(&only_device, ordinal, memory_order_relaxed);
@@ -451,6 +455,8 @@ bool np_hook_get_facts(size_t index, np_hook_facts *facts)
             facts->stats = stats;
             facts->ordinal = device->ordinal;
             facts->aside = np_the_hook.aside;
+            facts->is_learning = atomic_load(&device->manager->learner.is_busy) &&
+                                 !atomic_load(&device->manager->learner.has_news);
             facts->seconds = (double)(np_clock_ns() - device->begin_ns) * 1e-9;
             facts->side_bytes = device->manager->side.slabs.n * device->manager->side.slab_bytes;
             facts->side_live = device->manager->side.peak_bytes;

@@ -398,6 +398,7 @@ size_t np_hook_report_json(const np_hook_facts *facts, char *text, size_t bytes)
     put_uint_if(&sink, "pool_iteration", facts->pool_iteration != UINT64_MAX, facts->pool_iteration);
     put_real(&sink, "pool_seconds", facts->pool_iteration != UINT64_MAX ? facts->pool_seconds : NAN);
     put_real(&sink, "swap_seconds", facts->swap_seconds > 0 ? facts->swap_seconds : NAN);
+    put_bool(&sink, "is_learning", facts->is_learning);
     put_bool(&sink, "is_verified", facts->is_verified);
     np_hook_sink_put(&sink, "}");
     return sink.length;

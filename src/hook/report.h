@@ -21,6 +21,12 @@ size_t np_hook_report_line(const np_hook_facts *facts, char *text, size_t bytes)
  * only where it is the one that `neap run` became and nothing else was said. */
 void np_hook_report_write(const np_hook_settings *settings);
 
+/* A document to where the settings' `file` stands for in this process: whole or not at all; NULL: stderr. */
+void np_hook_report_put(const char *file, const char *text, size_t n);
+
+/* An empty one, to the same place: "[]", or the line that says why. */
+void np_hook_report_write_none(const np_hook_settings *settings);
+
 /* What Python sees: the JSON of all devices as one array. The text is the thread's own until its next call; never NULL,
  * "[]" where there is no device or no memory. */
 const char *neap_hook_stats(void);

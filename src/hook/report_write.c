@@ -128,7 +128,7 @@ bool np_hook_report_name(const char *file, char *path, size_t bytes)
     return n >= 0 && (size_t)n < bytes;
 }
 
-static void write_to(const char *report, const char *text, size_t n)
+void np_hook_report_put(const char *report, const char *text, size_t n)
 {
     char path[PATH_MAX];
     if (!report) {
@@ -158,11 +158,20 @@ void np_hook_report_write(const np_hook_settings *settings)
         status = append(&all, "\n");
     }
     if (status == NEAP_OK) {
-        write_to(settings->report, all.items, all.n);
+        np_hook_report_put(settings->report, all.items, all.n);
     } else {
         np_hook_say("cannot write the report: %s", neap_status_message(status));
     }
     np_array_free(NULL, &all);
+}
+
+void np_hook_report_write_none(const np_hook_settings *settings)
+{
+    char text[128];
+    int n = settings->report_json ? snprintf(text, sizeof text, "[]\n")
+                                  : snprintf(text, sizeof text,
+                                             "neap: process %d used no CUDA memory that neap can see\n", (int)getpid());
+    np_hook_report_put(settings->report, text, (size_t)n);
 }
 
 /* ---- Python ---- */

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "base/real.h"
@@ -61,8 +62,8 @@ static bool read_bytes(const char *text, uint64_t *bytes)
     static const struct {
         const char *name;
         double bytes;
-    } units[] = {{"B", 1}, {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},
-                 {"", 1},  {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+    } units[] = {{"B", 1}, {"kB", 1e3},     {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},    {"k", 1e3}, {"M", 1e6},
+                 {"", 1},  {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"G", 1e9}, {"T", 1e12}};
     double number;
     if (read_uint(text, bytes)) {
         return true; /* exact */
@@ -71,7 +72,7 @@ static bool read_bytes(const char *text, uint64_t *bytes)
         return false;
     }
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
-        if (strcmp(text, units[i].name) == 0 && number * units[i].bytes < 0x1p63) {
+        if (strcasecmp(text, units[i].name) == 0 && number * units[i].bytes < 0x1p63) {
             *bytes = (uint64_t)(number * units[i].bytes);
             return true;
         }
@@ -110,7 +111,8 @@ static bool set_limit(const char *text, np_hook_settings *settings)
     size_t n = strlen(text);
     uint64_t bytes;
     double share;
-    if (n > 0 && text[n - 1] == '%') {
+    bool is_fraction = strchr(text, '.') && read_share(text, &share) && share <= 1 && text[n - 1] != '%'; /* 0.7 */
+    if (is_fraction || (n > 0 && text[n - 1] == '%')) {
         if (!read_share(text, &share) || !(share > 0) || share > 1) {
             return false;
         }

@@ -48,6 +48,11 @@ static bool make_folder(const char *folder)
            (found.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
+bool np_hook_socket_folder(char *folder, size_t room)
+{
+    return name_folder(folder, room) && make_folder(folder);
+}
+
 static struct sockaddr_un address_of(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -100,7 +105,7 @@ void np_hook_socket_open(np_hook_socket *made)
 {
     char folder[sizeof made->path];
     *made = (np_hook_socket){.listens = -1};
-    if (!name_folder(folder, sizeof folder) || !make_folder(folder) ||
+    if (!np_hook_socket_folder(folder, sizeof folder) ||
         !fits(snprintf(made->path, sizeof made->path, "%s/%ld.sock", folder, (long)getpid()), sizeof made->path)) {
         return;
     }

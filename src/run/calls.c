@@ -26,6 +26,9 @@ neap_status neap_stream_wait(neap_device *device, unsigned stream, unsigned othe
     if (stream >= device->device->n_streams || other >= device->device->n_streams) {
         return np_device_fail(NEAP_BAD_ARGUMENT, "the device has %u streams", device->device->n_streams);
     }
+    if (np_check_process(device) != NEAP_OK) {
+        return NEAP_DEVICE_FAILED;
+    }
     (void)pthread_mutex_lock(&device->lock);
     status = stream == other ? NEAP_OK
                              : device->device->api->wait(device->device, stream, other,
@@ -38,6 +41,9 @@ neap_status neap_sync(neap_device *device)
 {
     neap_status status;
     np_device_fail_clear();
+    if (np_check_process(device) != NEAP_OK) {
+        return NEAP_DEVICE_FAILED;
+    }
     (void)pthread_mutex_lock(&device->lock);
     status = np_drain(device);
     (void)pthread_mutex_unlock(&device->lock);

@@ -46,12 +46,34 @@ neap_status np_malloc_locked(neap_device *m, uint64_t bytes, neap_block **block)
     return status;
 }
 
+bool np_is_live_block(const neap_device *m, const neap_block *block)
+{
+    bool is_known = m->pattern && np_block_is_among(block, m->pattern->blocks, m->pattern->n_blocks);
+    for (size_t i = 0; i < m->patterns.n && !is_known; i++) {
+        is_known = np_block_is_among(block, m->patterns.items[i]->blocks, m->patterns.items[i]->n_blocks);
+    }
+    for (const np_pattern *p = m->outlived; p && !is_known; p = p->next_outlived) {
+        is_known = np_block_is_among(block, p->blocks, p->n_blocks);
+    }
+    return (is_known || np_block_pool_has(&m->blocks, block)) && block->is_live;
+}
+
+neap_status np_check_process(const neap_device *m)
+{
+    return np_process_is_child(&m->process)
+               ? np_device_fail(NEAP_DEVICE_FAILED, "the device is the parent's: a forked child opens one of its own")
+               : NEAP_OK;
+}
+
 neap_status neap_malloc(neap_device *device, uint64_t bytes, neap_block **block)
 {
     neap_status status;
     np_device_fail_clear();
     if (bytes == 0) {
         return np_device_fail(NEAP_BAD_ARGUMENT, "a block has one byte at the least");
+    }
+    if (np_check_process(device) != NEAP_OK) {
+        return NEAP_DEVICE_FAILED;
     }
     (void)pthread_mutex_lock(&device->lock);
     status = np_malloc_locked(device, bytes, block);
@@ -88,8 +110,13 @@ neap_status neap_free(neap_device *device, neap_block *block)
     if (!block) {
         return NEAP_OK;
     }
+    if (np_check_process(device) != NEAP_OK) {
+        return NEAP_DEVICE_FAILED;
+    }
     (void)pthread_mutex_lock(&device->lock);
-    status = np_free_locked(device, block);
+    status = np_is_live_block(device, block)
+                 ? np_free_locked(device, block)
+                 : np_device_fail(NEAP_BAD_ARGUMENT, "no block of this device: it was freed before, or is another's");
     (void)pthread_mutex_unlock(&device->lock);
     return status;
 }
@@ -214,6 +241,9 @@ neap_status neap_exec(neap_device *device, const neap_work *work, const neap_use
             NEAP_BAD_ARGUMENT,
             "work has a name of one word, one of %u streams, %d bytes of arguments and %d uses at most",
             device->device->n_streams, NEAP_ARG_MAX, UINT16_MAX);
+    }
+    if (np_check_process(device) != NEAP_OK) {
+        return NEAP_DEVICE_FAILED;
     }
     (void)pthread_mutex_lock(&device->lock);
     status = NEAP_OK;

@@ -122,7 +122,7 @@ static void block_free(neap_device *m, neap_block *block)
     }
     np_memory_free(m->memory, block->home, block->n_home, sizeof *block->home);
     np_host_give(&m->host, &block->slot);
-    np_memory_free(m->memory, block, 1, sizeof *block);
+    np_block_pool_give(&m->blocks, block);
 }
 
 static neap_status take_small(neap_device *m, uint64_t bytes, neap_block *block)
@@ -155,7 +155,7 @@ static neap_status fail_full(const neap_device *m, uint64_t bytes)
 
 neap_status np_loose_malloc(neap_device *m, uint64_t bytes, neap_block **block)
 {
-    neap_block *made = np_memory_alloc_zero(m->memory, 1, sizeof *made);
+    neap_block *made = np_block_pool_take(&m->blocks, m->memory);
     neap_status status;
     if (!made) {
         return np_device_fail(NEAP_NO_MEMORY, "%s", neap_status_message(NEAP_NO_MEMORY));

@@ -18,6 +18,8 @@
 
 #include <pthread.h>
 
+#include "base/process.h"
+#include "run/block_pool.h"
 #include "run/busy.h"
 #include "run/history.h"
 #include "run/learn.h"
@@ -69,6 +71,7 @@ struct neap_device {
     np_device *device;
     neap_device_options options;
     neap_state state;
+    np_process process; /* that opened it: a forked child has no use for it */
 
     /* beneath a program that gives its work by itself (beneath.c) */
     double overhead;               /* a share of the iteration: the lowest limit at that cost is looked for; 0: none */
@@ -91,6 +94,7 @@ struct neap_device {
     np_pages pages;
     np_host host;
     np_small small;
+    np_block_pool blocks; /* structs of those that no plan has made */
     np_space spaces[NP_N_SPACES];
     np_packing packing;
     uint32_t n_row;               /* mallocs since the last free */
@@ -197,6 +201,12 @@ void np_take_lesson(neap_device *m);
 /* Gives a pattern up, which is not followed. */
 void np_pattern_drop(neap_device *m, np_pattern *pattern);
 void np_patterns_drop_outlived(neap_device *m); /* those of which nothing is live any more */
+
+/* Whether it is a live block of this device, of any pointer. */
+bool np_is_live_block(const neap_device *m, const neap_block *block);
+
+/* In a forked child every call on a device of its parent fails, before the lock, which may be held for ever there. */
+neap_status np_check_process(const neap_device *m);
 
 /* ---- log.c ---- */
 void np_log(neap_device *m, neap_log_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -61,6 +61,7 @@ neap_status np_manager_open(np_device *device, const neap_device_options *option
     m->memory = memory;
     m->device = device;
     fill_in_options(m, options);
+    np_process_init(&m->process);
     np_pages_init(&m->pages, device);
     np_space_init(&m->spaces[NP_SPACE_PACKED], &m->pages, NP_SPACE_PACKED, NP_SPACE_UNIT);
     np_space_init(&m->spaces[NP_SPACE_PAGED], &m->pages, NP_SPACE_PAGED, device->page_bytes);
@@ -124,8 +125,8 @@ bool np_is_plain(const neap_device *m)
 
 void neap_close(neap_device *device)
 {
-    if (!device) {
-        return;
+    if (!device || np_process_is_child(&device->process)) {
+        return; /* its threads are the parent's, and its memory is shared with it */
     }
     np_learner_free(&device->learner);
     (void)np_drain(device);
@@ -158,8 +159,10 @@ void neap_close(neap_device *device)
     np_side_close(device);
     np_host_free(&device->host);
     np_recorder_free(&device->recorder);
+    np_block_pool_free(&device->blocks, device->memory);
     np_pages_free(&device->pages);
     device->device->api->free(device->device);
     (void)pthread_mutex_destroy(&device->lock);
+    np_process_free(&device->process);
     np_memory_free(device->memory, device, 1, sizeof *device);
 }

@@ -10,13 +10,17 @@ neap_status np_plain_malloc(neap_device *m, uint64_t bytes, neap_block **block)
 {
     neap_block *made;
     char *memory;
-    if (bytes > SIZE_MAX - 2 * ALIGNMENT) {
-        return np_device_fail(NEAP_DEVICE_FULL, "%llu bytes were asked for", (unsigned long long)bytes);
+    uint64_t all = (uint64_t)m->device->n_pages * m->device->page_bytes;
+    if (bytes > SIZE_MAX - 2 * ALIGNMENT || m->stats.live > all || bytes > all - m->stats.live) {
+        return np_device_fail(NEAP_DEVICE_FULL, "%llu bytes were asked for, %llu of the device's %llu are held",
+                              (unsigned long long)bytes, (unsigned long long)m->stats.live, (unsigned long long)all);
     }
-    made = np_memory_alloc_zero(m->memory, 1, sizeof *made);
+    made = np_block_pool_take(&m->blocks, m->memory);
     memory = made ? np_memory_alloc(m->memory, bytes + ALIGNMENT, 1) : NULL;
     if (!memory) {
-        np_memory_free(m->memory, made, 1, sizeof *made);
+        if (made) {
+            np_block_pool_give(&m->blocks, made);
+        }
         return np_device_fail(NEAP_NO_MEMORY, "%s", neap_status_message(NEAP_NO_MEMORY));
     }
     made->kind = NP_BLOCK_PLAIN;
@@ -37,5 +41,5 @@ void np_plain_free(neap_device *m, neap_block *block)
     np_live_remove(m, block);
     m->plain_bytes -= block->slot.bytes;
     np_memory_free(m->memory, block->slot.host, block->slot.bytes, 1);
-    np_memory_free(m->memory, block, 1, sizeof *block);
+    np_block_pool_give(&m->blocks, block);
 }

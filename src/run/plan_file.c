@@ -1,8 +1,7 @@
 /* plan_file.c: patterns in a file.
  *
- * A line of text names the format; then come the length of the content, its checksum, and the content. The file is
- * written beside its place and renamed into it when it is whole, so that a full disk, a crash or another process that
- * saves at the same moment leaves a whole file under the path, this one or another. */
+ * A line of text names the format; then come the length of the content, its checksum, and the content. There is a
+ * whole file under the path at any time, or none (base/new_file.h). */
 #include "run/plan_file.h"
 
 #include <errno.h>
@@ -13,11 +12,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/new_file.h"
 #include "base/status.h"
 #include "run/plan_code.h"
 #include "trace/message.h"
-
-#define N_TRIES 1000 /* names for the temporary file: leftovers of killed processes are in the way, if anything */
 
 enum {
     LINE_BYTES = 12,       /* "neap-plan 1\n" */
@@ -29,11 +27,11 @@ static const char line_word[] = "neap-plan ";
 /* ---------------------------------------------------------------- writing ---- */
 
 typedef struct target {
-    const char *path;
-    char temporary[NP_PLAN_PATH_BYTES + 48];
+    np_new_file file;
+    char temporary[NP_PLAN_PATH_BYTES + NP_NEW_FILE_SUFFIX];
     char folder[NP_PLAN_PATH_BYTES];
     bool made_folder;
-    int fd;
+    bool is_folder_missing; /* and cannot be made */
 } target;
 
 static void put_fixed(unsigned char *at, uint64_t number, int n_bytes)
@@ -66,79 +64,39 @@ static neap_status make_bytes(np_plan_writer *w, const np_plan_origin *origin, u
     return NEAP_OK;
 }
 
-static neap_status open_temporary(target *t)
+/* The folder of the path, where the path names one, is made if only it is missing. Plans tell what a program computes with:
+ * folder and files are the user's alone. */
+static int open_target(target *t, const char *path)
 {
-    for (unsigned i = 0; i < N_TRIES; i++) {
-        (void)snprintf(t->temporary, sizeof t->temporary, "%s.%ld-%u.tmp", t->path, (long)getpid(), i);
-        t->fd = open(t->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (t->fd >= 0) {
-            return NEAP_OK;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
+    const char *slash = strrchr(path, '/');
+    int why = np_new_file_open(&t->file, path, S_IRUSR | S_IWUSR, t->temporary);
+    if (why != ENOENT || !slash || slash == path) {
+        return why;
     }
-    return NEAP_IO;
-}
-
-/* The folder of the path, where the path names one, is made if only it is missing. */
-static neap_status open_target(target *t, neap_error *error)
-{
-    const char *slash = strrchr(t->path, '/');
-    neap_status status = open_temporary(t);
-    if (status == NEAP_OK) {
-        return NEAP_OK;
-    }
-    if (errno != ENOENT || !slash || slash == t->path) {
-        return np_message_errno(t->path, errno, error);
-    }
-    memcpy(t->folder, t->path, (size_t)(slash - t->path));
-    t->folder[slash - t->path] = '\0';
-    if (mkdir(t->folder, 0777) == 0) {
+    memcpy(t->folder, path, (size_t)(slash - path));
+    t->folder[slash - path] = '\0';
+    if (mkdir(t->folder, S_IRWXU) == 0) {
         t->made_folder = true;
     } else if (errno != EEXIST) {
-        return np_message_errno(t->folder, errno, error);
+        t->is_folder_missing = true;
+        return errno;
     }
-    status = open_temporary(t);
-    return status == NEAP_OK ? NEAP_OK : np_message_errno(t->path, errno, error);
+    return np_new_file_open(&t->file, path, S_IRUSR | S_IWUSR, t->temporary);
 }
 
-static neap_status put_bytes(const target *t, const unsigned char *bytes, size_t n_bytes, neap_error *error)
+static neap_status write_file(const char *path, const void *bytes, size_t n_bytes, neap_error *error)
 {
-    while (n_bytes > 0) {
-        ssize_t n = write(t->fd, bytes, n_bytes);
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n <= 0) {
-            return np_message_errno(t->path, n < 0 ? errno : EIO, error);
-        }
-        bytes += n;
-        n_bytes -= (size_t)n;
+    target t = {.made_folder = false};
+    int why = open_target(&t, path);
+    if (why == 0) {
+        int why_not = np_file_put(t.file.fd, bytes, n_bytes);
+        why = np_new_file_close(&t.file, why_not == 0);
+        why = why_not ? why_not : why;
     }
-    return NEAP_OK;
-}
-
-static neap_status close_target(target *t, neap_error *error, neap_status status)
-{
-    if (t->fd >= 0) {
-        if (status == NEAP_OK && fsync(t->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) {
-            status = np_message_errno(t->path, errno, error);
-        }
-        if (close(t->fd) != 0 && status == NEAP_OK) {
-            status = np_message_errno(t->path, errno, error);
-        }
-        if (status == NEAP_OK && rename(t->temporary, t->path) != 0) {
-            status = np_message_errno(t->path, errno, error);
-        }
-        if (status != NEAP_OK) {
-            (void)unlink(t->temporary);
-        }
+    if (why && t.made_folder) {
+        (void)rmdir(t.folder); /* stays where a file is in it: another process's, or the new one */
     }
-    if (status != NEAP_OK && t->made_folder) {
-        (void)rmdir(t->folder); /* stays where another process has put a file in meanwhile */
-    }
-    return status;
+    return why ? np_message_errno(t.is_folder_missing ? t.folder : path, why, error) : NEAP_OK;
 }
 
 neap_status np_plan_file_save(const char *path, const np_plan_origin *origin, uint64_t limit_used,
@@ -146,7 +104,6 @@ neap_status np_plan_file_save(const char *path, const np_plan_origin *origin, ui
                               neap_error *error)
 {
     np_plan_writer w = {.memory = np_memory_or_default(memory)};
-    target t = {.path = path, .fd = -1};
     neap_status status;
     if (error) {
         error->text[0] = '\0';
@@ -163,11 +120,7 @@ neap_status np_plan_file_save(const char *path, const np_plan_origin *origin, ui
                          (unsigned long long)NP_PLAN_MAX_BYTES);
     }
     if (status == NEAP_OK) {
-        status = open_target(&t, error);
-        if (status == NEAP_OK) {
-            status = put_bytes(&t, w.bytes.items, w.bytes.n, error);
-        }
-        status = close_target(&t, error, status);
+        status = write_file(path, w.bytes.items, w.bytes.n, error);
     }
     np_array_free(w.memory, &w.bytes);
     return status;
@@ -289,6 +242,10 @@ static neap_status read_all(int fd, const char *path, const neap_memory *memory,
     struct stat info;
     if (fstat(fd, &info) != 0) {
         return np_message_errno(path, errno, error);
+    }
+    if (S_ISREG(info.st_mode) &&
+        ((info.st_uid != geteuid() && info.st_uid != 0) || (info.st_mode & (S_IWGRP | S_IWOTH)))) {
+        return refuse(error, path, "the plan file is another user's, or others may write to it");
     }
     if (!S_ISREG(info.st_mode) || (uint64_t)info.st_size > NP_PLAN_MAX_BYTES) {
         return refuse(error, path, "this is no plan file");

@@ -19,6 +19,10 @@ void neap_get_stats(neap_device *device, neap_stats *stats)
 {
     uint64_t page = device->device->page_bytes;
     double lap;
+    if (np_process_is_child(&device->process)) {
+        *stats = (neap_stats){.overhead = NAN};
+        return;
+    }
     (void)pthread_mutex_lock(&device->lock);
     *stats = device->stats;
     stats->state = device->state;
@@ -63,6 +67,9 @@ neap_status neap_device_trace(neap_device *device, const neap_memory *memory, ne
 {
     const neap_trace *from;
     neap_status status;
+    if (np_check_process(device) != NEAP_OK) {
+        return np_fail(error, NEAP_DEVICE_FAILED, "%s", neap_device_error());
+    }
     (void)pthread_mutex_lock(&device->lock);
     status = np_drain(device);
     if (status == NEAP_OK) {

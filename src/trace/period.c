@@ -1,6 +1,8 @@
 /* period.c: from a trace to the period that the planners use. */
 #include "trace/period.h"
 
+#include <string.h>
+
 #include "trace/lives.h"
 #include "trace/overlay.h"
 #include "trace/variants.h"
@@ -82,8 +84,8 @@ static neap_status fill_from_run(np_period *period, const np_run *run)
     return status;
 }
 
-/* A placement problem is one period, from its first event to its last. */
-static neap_status fill_from_csv(np_period *period)
+/* A placement problem is one period, from its first event to its last, and so is a snapshot that does not repeat. */
+static neap_status fill_from_whole(np_period *period)
 {
     const neap_trace *trace = period->trace;
     period->length = period->run_length = (uint32_t)trace->events.n;
@@ -99,11 +101,19 @@ static neap_status fill_from_csv(np_period *period)
         np_life life = {i, 0, period->length, always, NEAP_NEVER, NEAP_NEVER};
         life.begin = block->malloc_event == NEAP_NEVER ? 0 : block->malloc_event;
         life.end = block->free_event == NEAP_NEVER ? period->length : block->free_event;
+        life.end += life.end == 0; /* freed by the first event of all */
         if (np_array_push(period->memory, &period->lives, life) != NEAP_OK) {
             return NEAP_NO_MEMORY;
         }
     }
     return NEAP_OK;
+}
+
+/* What was allocated when memory ran out: a history that goes once, and is worth a look all the same. */
+static bool is_snapshot(const neap_trace *trace)
+{
+    const char *source = neap_trace_meta(trace, "source");
+    return source && strcmp(source, "pytorch-snapshot") == 0;
 }
 
 neap_status np_period_find(const neap_trace *trace, const neap_memory *memory, np_period *period)
@@ -112,11 +122,13 @@ neap_status np_period_find(const neap_trace *trace, const neap_memory *memory, n
     np_run run = {0};
     neap_status status = NEAP_OK;
     if (trace->is_csv && trace->events.n) {
-        status = fill_from_csv(&made);
+        status = fill_from_whole(&made);
     } else if (!trace->is_csv) {
         status = detect(trace, made.memory, &run);
         if (status == NEAP_OK && run.period) {
             status = fill_from_run(&made, &run);
+        } else if (status == NEAP_OK && trace->events.n && is_snapshot(trace)) {
+            status = fill_from_whole(&made);
         }
     }
     if (status != NEAP_OK) {

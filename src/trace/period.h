@@ -44,7 +44,8 @@ typedef struct np_period {
     uint64_t n_doubtful;            /* in the whole run */
 } np_period;
 
-/* Finds and fills. A trace that never repeats succeeds with length 0. A CSV is one period by definition. */
+/* Finds and fills. A trace that never repeats succeeds with length 0. A CSV is one period by definition, and so is
+ * the snapshot of a program that never repeats: its run_length is its length, which is less than of any other's. */
 neap_status np_period_find(const neap_trace *trace, const neap_memory *memory, np_period *period);
 void np_period_free(np_period *period);
 bool np_period_is_valid(const np_period *period);

@@ -20,6 +20,7 @@
 #include "base/map.h"
 #include "base/status.h"
 #include "trace/message.h"
+#include "trace/snapshot_names.h"
 
 typedef enum address_state { ADDRESS_FREED, ADDRESS_REQUESTED, ADDRESS_LIVE } address_state;
 
@@ -31,8 +32,9 @@ typedef struct address {
 typedef struct known_block {
     uint64_t address;
     uint64_t bytes;
-    bool was_live; /* before the first entry */
-    uint32_t id;   /* in the trace */
+    bool was_live;          /* before the first entry */
+    uint32_t id;            /* in the trace */
+    np_pickle_value holder; /* the entry or the segment's block that has its stack; NONE: not known */
 } known_block;
 
 typedef struct step {
@@ -51,6 +53,7 @@ typedef struct importer {
     np_array(known_block) blocks;
     np_array(step) steps;
     uint64_t n_lost;
+    np_pickle_value oom; /* where memory ran out; NONE: it did not */
 } importer;
 
 /* ---------------------------------------------------------------- looking things up ---- */
@@ -121,11 +124,12 @@ static neap_status look_up(importer *in, uint64_t where, address **found, bool *
     return NEAP_OK;
 }
 
-static neap_status add_block(importer *in, uint64_t where, uint64_t bytes, bool was_live, address *at)
+static neap_status add_block(importer *in, uint64_t where, uint64_t bytes, bool was_live, np_pickle_value holder,
+                             address *at)
 {
     neap_status status = in->blocks.n < NP_TRACE_MAX ? NEAP_OK : full(in);
     if (status == NEAP_OK) {
-        known_block block = {.address = where, .bytes = bytes, .was_live = was_live};
+        known_block block = {.address = where, .bytes = bytes, .was_live = was_live, .holder = holder};
         status = np_array_push(in->memory, &in->blocks, block);
     }
     if (status == NEAP_OK) {
@@ -145,7 +149,7 @@ static neap_status add_step(importer *in, uint32_t block, bool is_free)
 
 /* ---------------------------------------------------------------- entries ---- */
 
-static neap_status take_alloc(importer *in, uint64_t where, uint64_t bytes)
+static neap_status take_alloc(importer *in, uint64_t where, uint64_t bytes, np_pickle_value entry)
 {
     address *at;
     bool is_new;
@@ -155,7 +159,7 @@ static neap_status take_alloc(importer *in, uint64_t where, uint64_t bytes)
         status = add_step(in, at->block, true);
     }
     if (status == NEAP_OK) {
-        status = add_block(in, where, bytes, false, at);
+        status = add_block(in, where, bytes, false, entry, at);
     }
     return status == NEAP_OK ? add_step(in, at->block, false) : status;
 }
@@ -165,8 +169,8 @@ static neap_status take_free(importer *in, uint64_t where, uint64_t bytes, bool 
     address *at;
     bool is_new;
     neap_status status = look_up(in, where, &at, &is_new);
-    if (status == NEAP_OK && is_new) {
-        status = add_block(in, where, bytes, true, at);
+    if (status == NEAP_OK && is_new) { /* the stack is that of the free, and says nothing of the block */
+        status = add_block(in, where, bytes, true, (np_pickle_value){.kind = NP_PICKLE_NONE}, at);
     }
     if (status != NEAP_OK) {
         return status;
@@ -192,6 +196,9 @@ static neap_status take_entry(importer *in, const place *at, np_pickle_value ent
     }
     bool is_alloc = np_pickle_is_text(in->pickle, action, "alloc");
     bool is_completed = np_pickle_is_text(in->pickle, action, "free_completed");
+    if (np_pickle_is_text(in->pickle, action, "oom")) {
+        in->oom = entry; /* the last one counts */
+    }
     if (!is_alloc && !is_completed && !np_pickle_is_text(in->pickle, action, "free_requested")) {
         return NEAP_OK; /* segments come and go, snapshots are taken: nothing that the program asked for */
     }
@@ -202,7 +209,7 @@ static neap_status take_entry(importer *in, const place *at, np_pickle_value ent
     if (status != NEAP_OK) {
         return status;
     }
-    return is_alloc ? take_alloc(in, where, bytes) : take_free(in, where, bytes, is_completed);
+    return is_alloc ? take_alloc(in, where, bytes, entry) : take_free(in, where, bytes, is_completed);
 }
 
 static neap_status take_entries(importer *in, np_pickle_value list)
@@ -242,7 +249,7 @@ static neap_status take_segment_block(importer *in, const place *at, np_pickle_v
         np_pickle_is_text(in->pickle, state, "active_allocated")) {
         status = look_up(in, *where, &found, &is_new);
         if (status == NEAP_OK && is_new) {
-            status = add_block(in, *where, requested_bytes(in, block, size), true, found);
+            status = add_block(in, *where, requested_bytes(in, block, size), true, block, found);
         } else if (status == NEAP_OK && found->state != ADDRESS_LIVE) {
             in->n_lost++;
         }
@@ -348,6 +355,42 @@ static neap_status add_number(neap_trace *trace, const char *key, uint64_t numbe
     return np_trace_add_meta(trace, key, strlen(key), text, (size_t)n);
 }
 
+/* What was asked for, what the device had left, and by whom. */
+static neap_status add_oom(const importer *in, neap_trace *trace)
+{
+    static const struct {
+        const char *key;
+        const char *meta;
+    } numbers[] = {{"size", "oom_bytes"}, {"device_free", "oom_free"}};
+    char name[NP_FRAME_NAME_BYTES];
+    neap_status status = NEAP_OK;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == NEAP_OK; i++) {
+        np_pickle_value value;
+        uint64_t number;
+        if (np_pickle_find(in->pickle, in->oom, numbers[i].key, &value) && np_pickle_get_uint(value, &number)) {
+            status = add_number(trace, numbers[i].meta, number);
+        }
+    }
+    if (status == NEAP_OK && np_frames_name(in->pickle, in->oom, name)) {
+        status = np_trace_add_meta(trace, "oom_at", strlen("oom_at"), name, strlen(name));
+    }
+    return status;
+}
+
+static neap_status name_blocks(const importer *in, neap_trace *trace)
+{
+    np_pickle_value *holders = np_memory_alloc(in->memory, in->blocks.n, sizeof *holders);
+    neap_status status = holders ? NEAP_OK : NEAP_NO_MEMORY;
+    for (size_t i = 0; i < in->blocks.n && status == NEAP_OK; i++) {
+        holders[in->blocks.items[i].id] = in->blocks.items[i].holder;
+    }
+    if (status == NEAP_OK) {
+        status = np_snapshot_name_blocks(in->pickle, holders, trace);
+    }
+    np_memory_free(in->memory, holders, in->blocks.n, sizeof *holders);
+    return status;
+}
+
 static neap_status fill_trace(const importer *in, neap_trace *trace)
 {
     static const char source[] = "pytorch-snapshot";
@@ -363,6 +406,12 @@ static neap_status fill_trace(const importer *in, neap_trace *trace)
     }
     if (status == NEAP_OK) {
         status = add_steps(in, trace);
+    }
+    if (status == NEAP_OK && in->oom.kind == NP_PICKLE_DICT) {
+        status = add_oom(in, trace);
+    }
+    if (status == NEAP_OK) {
+        status = name_blocks(in, trace);
     }
     return status == NEAP_TOO_LARGE ? full(in) : status;
 }

@@ -13,7 +13,7 @@ check help-topic-json 'neap help exit-codes --json'
 check help-topic-near 'neap help departrues'
 check help-topic-beginning 'neap help exit'
 check help-shell 'neap help --completion bahs'
-holds help-topics 'for t in limit overhead departures plan period verify limitations environment files exit-codes; do
+holds help-topics 'for t in limit oom footprint fragmentation doa overhead departures plan period verify limitations environment files exit-codes; do
     neap help $t | grep -q "^$t: " || echo "no $t"; done'
 holds help-departures 'for d in "another size" "was not planned" "another stream" "is not there"; do
     neap help departures | grep -q "^    .*$d" || echo "no $d"; done'
@@ -277,6 +277,14 @@ field() { neap plan --json --no-baselines "$@" | sed -n "s/^  \"$f\": \(.*\),\$/
 holds search-optimal 'f=optimal; test "$(field tiny.csv)" = true'
 holds search-footprint 'f=footprint; test "$(field tiny.csv)" = "$(f=load; field tiny.csv)"'
 holds capacity-units 'neap plan --capacity 0.000055MB --no-baselines --json tiny.csv | grep -q "\"capacity\": 55,"'
+# ---- names are shown as text: ESC, 0x9b, U+202E and U+009B
+check escaped-names 'LC_ALL=C sed "s/forward2/f\xe2\x80\xae2/; s/backward0/b\x9b31m\xc2\x9b4/" swap.neap > $OUT/evil.neap && neap swap --limit 60% --largest 4 $OUT/evil.neap | sed -E "/method|iteration|overhead|bound/d"; neap swap --limit 10MB $OUT/evil.neap'
+holds escaped-json 'neap swap --json --limit 10MB $OUT/evil.neap | LC_ALL=C grep -c "$(printf "[\\033\\233]")" | grep -qx 0'
+holds escaped-title 'cp swap.neap "$OUT/$(printf "a\033[31m").neap"; for v in info plan swap "export --perfetto $OUT/e.json"; do
+    neap $v "$OUT/$(printf "a\033[31m").neap" 2>&1 | grep -q "$(printf "\033")" && echo "$v"; done; true'
+holds size-limit '(ulimit -f 1; neap export --perfetto $OUT/big.json ../../data/traces/vgg16-100-32.neap.gz > $OUT/so 2> $OUT/se; test $? = 2 && grep -q "File too large" $OUT/se)'
+check limit-letter 'neap swap --limit 1k swap.neap'
+check help-topic-oom 'neap help oom'
 holds no-colour 'test -z "$(neap plan tiny.csv | tr -d "[:print:]\n")"'
 
 # ---- import and export: what is asked and answered; test_import_export.sh looks into the files

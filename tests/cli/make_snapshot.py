@@ -101,6 +101,33 @@ def train():
     return snapshot, n_events, a.peak
 
 
+def frames(*stack):
+    return [{"name": name, "filename": file, "line": line} for name, file, line in stack]
+
+
+def out_of_memory():
+    """A step that never comes to its end, with stacks, as an observer of out-of-memory errors dumps it."""
+    torch = "/usr/lib/python3/dist-packages/torch/"
+    conv = frames(("c10::malloc", "CUDACachingAllocator.cpp", 1800), ("_conv_forward", torch + "nn/modules/conv.py", 549),
+                  ("forward", torch + "nn/modules/conv.py", 554), ("forward", "/home/u/net.py", 31))
+    data = frames(("make batch", "/home/u/my data.py", 7))
+    native = frames(("at::native::empty_cuda", "EmptyTensor.cpp", 22))
+    a = Allocator()
+    batch = a.alloc(64 << 10)
+    a.entries[-1]["frames"] = data
+    for layer in range(LAYERS):
+        a.alloc((40 << 10) + 512 * layer)
+        a.entries[-1]["frames"] = conv
+    a.alloc(5 << 10)
+    a.entries[-1]["frames"] = native
+    a.alloc(1 << 10)
+    a.entries[-1]["frames"] = []
+    a.free(batch)
+    a.entries.append({"action": "oom", "size": 512 << 20, "device_free": 77 << 20, "stream": 0, "time_us": a.time,
+                      "frames": conv})
+    return {"segments": [a.segment(0)], "device_traces": [a.entries]}
+
+
 class Evil:
     """Runs a command where the pickle is loaded as Python does it."""
 
@@ -122,6 +149,8 @@ def main(folder):
         evil = dict(snapshot, external_annotations=[Evil(f"touch {folder}/called")])
         with open(f"{folder}/evil-{protocol}.pickle", "wb") as file:
             pickle.dump(evil, file, protocol=protocol)
+    with open(f"{folder}/oom.pickle", "wb") as file:
+        pickle.dump(out_of_memory(), file, protocol=4)
     with open(f"{folder}/old.pickle", "wb") as file:
         pickle.dump(snapshot, file, protocol=0)
     with open(f"{folder}/segments.pickle", "wb") as file:

@@ -149,11 +149,26 @@ class Browser:
 
     def key(self, key):
         """A key of the keyboard, to whatever has the focus."""
-        codes = {"ArrowLeft": 37, "ArrowRight": 39, "End": 35, "Home": 36, "Enter": 13}
+        codes = {"ArrowLeft": 37, "ArrowRight": 39, "End": 35, "Home": 36, "Enter": 13, "Escape": 27, "ArrowUp": 38,
+                 "ArrowDown": 40}
         code = codes.get(key, ord(key[0]))
         text = {"text": key} if len(key) == 1 else {}
         self.send("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=code, **text)
         self.send("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+
+    def screen(self, width, height, is_phone=False):
+        """Another window, with fingers where it is a telephone's; 0: as it was."""
+        if width == 0:
+            self.send("Emulation.clearDeviceMetricsOverride")
+        else:
+            self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2,
+                      mobile=is_phone)
+        self.send("Emulation.setTouchEmulationEnabled", enabled=is_phone, maxTouchPoints=5 if is_phone else 1)
+
+    def touch(self, kind, *points):
+        """touchStart, touchMove, touchEnd or touchCancel, with the fingers that are down then."""
+        self.send("Input.dispatchTouchEvent", type=kind,
+                  touchPoints=[{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(points)])
 
     def type(self, text):
         """Text into whatever has the focus."""

@@ -134,11 +134,29 @@ def test_slider(browser, work):
 # ---- the canvas
 
 def test_zoom(browser, path):
-    """Wheel, Shift and wheel, drag, keys, double click."""
+    """The wheel is the page's, but with a key or after a click on the chart; drag, keys, buttons, double click."""
     page = Page(browser, path, "limit=none")
     x, y, width, _ = page.stage()
     whole = page.pane()["nDrawn"]
-    for _ in range(6):
+    everything = {"from": 0, "to": 1, "low": 0, "high": 1}
+    page.run("scrollTo(0, 0)")
+    browser.mouse("mouseWheel", x + width / 3, y + 300, deltaX=0, deltaY=60)
+    page.browser.wait("scrollY > 0")
+    equal(page.state()["view"], everything, "a wheel over the chart that scrolls the page")
+    x, y, width, _ = page.stage()
+    for _ in range(2):
+        browser.mouse("mouseWheel", x + width / 3, y + 300, deltaX=0, deltaY=-300, modifiers=2)
+    view = page.state()["view"]
+    assert view["to"] - view["from"] < 0.8, f"Ctrl and wheel do not zoom: {view}"
+    browser.key("0")
+    browser.click(x + width / 3, y + 5)
+    assert page.run("document.activeElement === document.querySelector('canvas.main')"), "a click gives no focus"
+    for key, is_good in (("ArrowUp", lambda v: v == everything), ("+", lambda v: v["to"] - v["from"] < 1),
+                         ("*", lambda v: v["high"] - v["low"] < 1), ("ArrowUp", lambda v: v["low"] > 0.1)):
+        browser.key(key)
+        assert is_good(page.state()["view"]), (key, page.state()["view"])
+    browser.key("0")
+    for _ in range(6): # after the click
         browser.mouse("mouseWheel", x + width / 3, y + 300, deltaX=0, deltaY=-300)
     view = page.state()["view"]
     assert 0 < view["from"] < view["to"] < 1 and view["to"] - view["from"] < 0.3, view
@@ -152,11 +170,61 @@ def test_zoom(browser, path):
     browser.mouse("mouseReleased", x + 500, y + 300, button="left", clickCount=1)
     assert page.state()["view"]["from"] < before["from"], "dragging to the right shows what was before"
     browser.key("0")
-    equal(page.state()["view"], {"from": 0, "to": 1, "low": 0, "high": 1}, "all of it")
+    equal(page.state()["view"], everything, "all of it")
+    browser.key("Escape")
+    assert page.run("document.activeElement === document.body"), "Escape keeps the focus"
+    for label, is_good in (("zoom in", lambda v: v["to"] - v["from"] < 0.9 and v["from"] > 0),
+                           ("later", lambda v: v["from"] > 0.2), ("everything", lambda v: v == everything)):
+        browser.click_on(f".tools [aria-label^='{label}']")
+        assert is_good(page.state()["view"]), (label, page.state()["view"])
     page.run("document.querySelector('[data-axis=events]').click()")
     equal(page.state()["axis"], "events", "axis")
     equal(page.pane()["nDrawn"], whole, "drawn over events")
     page.is_sound()
+
+
+def test_phone(browser, path):
+    """375 pixels: nothing sideways; one finger scrolls the page, or moves in time; two zoom; the axis has its ticks."""
+    browser.screen(375, 700, True)
+    try:
+        for fragment in ("limit=none", "beside=1", "find=forward"):
+            page = Page(browser, path, fragment)
+            page.state()
+            assert page.run("document.documentElement.scrollWidth <= 375 && innerWidth === 375"), fragment
+            wide = page.run("[...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroll')"
+                            " && e.getBoundingClientRect().right > 376).map((e) => e.className || e.tagName)")
+            equal(wide, [], f"beyond the screen's edge, {fragment}")
+        page = Page(browser, path, "limit=none")
+        page.run("document.querySelector('.stage').scrollIntoView({ block: 'start' })")
+        x, y, width, _ = page.run("(() => { const b = document.querySelector('.stage').getBoundingClientRect();"
+                                  " return [b.x, b.y, b.width, b.height]; })()")
+        assert page.pane()["nTicks"] >= 2, page.pane()["nTicks"]
+        left, right = x + width * 0.4, x + width * 0.5
+        browser.touch("touchStart", (left, y + 200), (right, y + 200))
+        for step in range(1, 9):
+            browser.touch("touchMove", (left - 8 * step, y + 200), (right + 8 * step, y + 200))
+        browser.touch("touchEnd")
+        view = page.state()["view"]
+        assert view["to"] - view["from"] < 0.6 and view["from"] > 0, f"a pinch does not zoom: {view}"
+        assert page.pane()["nTicks"] >= 2, page.pane()["nTicks"]
+        browser.touch("touchStart", (x + 100, y + 200))
+        for step in range(1, 9):
+            browser.touch("touchMove", (x + 100 + 8 * step, y + 200))
+        browser.touch("touchEnd")
+        moved = page.state()["view"]
+        assert moved["from"] < view["from"], f"a finger does not move: {view} {moved}"
+        before = page.run("scrollY")
+        browser.touch("touchStart", (x + 150, y + 400))
+        for step in range(1, 16):
+            browser.touch("touchMove", (x + 150, y + 400 - 12 * step))
+            page.state()
+        browser.touch("touchEnd")
+        browser.wait(f"scrollY > {before} + 50")
+        equal(page.state()["view"], moved, "a finger that scrolls the page")
+        equal(page.state()["tip"], "", "a tip after that")
+        page.is_sound()
+    finally:
+        browser.screen(0, 0)
 
 
 def test_pointing(browser, path):
@@ -174,6 +242,10 @@ def test_pointing(browser, path):
             f"block #{block} · {trace.bytes[block] / 1e6:.1f} MB" in tip, tip
         uses = trace.uses[block]
         assert f"{len(uses)} access" in tip and uses[0] in tip and uses[-1] in tip and "lives" in tip, tip
+    assert page.state()["tip"], "no tip before a search"
+    page.run("(() => { const e = document.querySelector('#search'); e.focus(); })()")
+    browser.type("7")
+    equal((page.state()["tip"], page.pane()["pointed"]), ("", None), "a tip that outlives a search")
     browser.click(point["x"], point["y"])
     equal(page.pane()["held"], trace.at_peak[-1], "the block held")
     assert f"#{trace.at_peak[-1]}" in page.run("document.querySelector('.held').innerText")
@@ -212,6 +284,7 @@ def test_beside(browser, path, work):
     """Two plans of one trace, each with its limit; two traces with one."""
     page = Page(browser, path)
     stops = page.state()["stops"]
+    assert page.state()["limitText"].endswith("· no slowdown"), page.state()["limitText"]
     browser.key("[")
     equal(page.pane()["key"], stops[stops.index("free") - 1], "one stop down")
     browser.key("]")
@@ -329,7 +402,7 @@ def test_many(browser, work):
     assert pane["nDrawn"] == pane["nRects"] >= N_MANY
     x, y, width, _ = page.stage()
     for _ in range(10):
-        browser.mouse("mouseWheel", x + width / 2, y + 300, deltaX=0, deltaY=-400)
+        browser.mouse("mouseWheel", x + width / 2, y + 300, deltaX=0, deltaY=-400, modifiers=2)
     n_left = page.pane()["nDrawn"]
     assert 0 < n_left < N_MANY, n_left
     browser.key("0")
@@ -355,6 +428,7 @@ def main():
         try:
             page = test_slider(browser, work)
             test_zoom(browser, page)
+            test_phone(browser, page)
             test_pointing(browser, page)
             test_search(browser, page)
             test_beside(browser, page, work)

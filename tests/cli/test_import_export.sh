@@ -53,6 +53,46 @@ holds swap-says-why no_swap
 holds device-1 neap import --device 1 "$work/loop-4.pickle" -o "$work/one.neap"
 holds same-device cmp "$work/loop.neap" "$work/one.neap"
 
+# ---- out of memory: nothing repeats, and yet it is told who holds it, and what a plan would hold
+holds oom-import neap import "$work/oom.pickle" -o "$work/oom.neap"
+oom_next() { neap import "$work/oom.pickle" -o "$work/oom.neap" | grep -q "next: neap info $work/oom.neap: who holds it"; }
+holds oom-import-next oom_next
+oom_info() { # oom_info FILE: a trace, or the snapshot itself
+    neap info "$1" >"$work/info" || return
+    grep -q '^  period  *10  events  *one round: the snapshot does not repeat$' "$work/info" &&
+        grep -q '^  out of memory  536.9 MB  536,870,912 bytes  conv.py:549:_conv_forward@net.py:31$' "$work/info" &&
+        grep -q '^    free then  *80.7 MB  *of the device$' "$work/info" &&
+        grep -A 1 '^  made by  *at the peak  blocks$' "$work/info" |
+            grep -q '^  conv.py:549:_conv_forward@net.py:31  *0.253 MB  *6$' &&
+        grep -q '^  my_data.py:7:make_batch  *65.5 kB  *1$' "$work/info" &&
+        grep -q '^  EmptyTensor.cpp:22:at::native::empty_cuda  *5.1 kB  *1$' "$work/info" &&
+        grep -q '^  (no stack was recorded)  *1.0 kB  *1$' "$work/info" &&
+        grep -q '^  next: neap plan ' "$work/info" || { cat "$work/info"; return 1; }
+}
+holds oom-info oom_info "$work/oom.neap"
+holds oom-info-snapshot oom_info "$work/oom.pickle"
+oom_json() {
+    neap info --json "$work/oom.neap" | python3 -c '
+import json, sys
+info = json.load(sys.stdin)
+assert info["one_round"] and info["period"]["length"] == info["events"] == 10
+assert info["oom"] == {"bytes": 512 << 20, "free": 77 << 20, "at": "conv.py:549:_conv_forward@net.py:31"}
+assert sum(h["bytes"] for h in info["holders"]) == info["peak_load"] and len(info["holders"]) == 4
+assert [h["name"] for h in info["holders"]][3] is None'
+}
+holds oom-json oom_json
+for file in oom.neap oom.pickle; do
+    oom_plan() { neap plan --svg "$work/oom.svg" "$work/$file" | grep -q 'next: neap info .*: who holds it; neap run'; }
+    holds "oom-plan-$file" oom_plan
+    oom_report() { neap report -o "$work/oom.html" "$work/$file" | grep -q 'next: neap record' && [ -s "$work/oom.html" ]; }
+    holds "oom-report-$file" oom_report
+done
+holds oom-svg grep -q '<title>conv.py:549:_conv_forward@net.py:31, block ' "$work/oom.svg"
+no_names() { neap info "$NEAP_SOURCE_DIR/tests/data/snapshots/cnn-last-400.pickle.gz" | grep -q 'context=None'; }
+holds oom-no-names no_names
+never() { neap info never.neap; [ $? -eq 1 ] && { neap plan never.neap; [ $? -eq 1 ]; }; }
+holds others-still-never never
+
 # ---- import: nothing is called, nothing half is taken
 for p in 2 4; do
     holds "evil-$p" refused "$work/evil-$p.pickle" "GLOBAL: would import or call something"

@@ -72,6 +72,24 @@ NEAP_PLAN_SECONDS=7 show run
 is plan-seconds-stays "$(value NEAP_PLAN_SECONDS)" 7
 show run --limit 70%
 is limit-share "$(value NEAP_LIMIT)" 70.0000000%
+understood() { # understood LIMIT NEAP_LIMIT LINE
+    show run --limit "$1"
+    is "limit $1" "$(value NEAP_LIMIT)" "$2"
+    is "limit $1: said" "$(cat said)" "$3"
+}
+understood 8G 8000000000 "neap: --limit 8G is 8000.0 MB, 8,000,000,000 bytes (8GiB would be 8589934592)"
+understood 8g 8000000000 "neap: --limit 8g is 8000.0 MB, 8,000,000,000 bytes (8GiB would be 8589934592)"
+understood 8GB 8000000000 "neap: limit 8000.0 MB, 8,000,000,000 bytes"
+understood 8GiB 8589934592 "neap: limit 8589.9 MB, 8,589,934,592 bytes"
+understood 0.7 70.0000000% "neap: --limit 0.7 is 70.00 % of the peak load"
+understood 70% 70.0000000% "neap: limit 70.00 % of the peak load"
+understood 8 8 "neap: warning: --limit 8 is 8 bytes: a device's memory comes in larger pages, and no program fits; a size has a unit, as 8GB or 8GiB"
+understood 1048576 1048576 "neap: limit 1.049 MB, 1,048,576 bytes"
+show run --quiet --limit 8G
+is limit-quiet "$(value NEAP_LIMIT)$(cat said)" 8000000000
+show run --min-block 256k
+is min-block-letter "$(value NEAP_MIN_BLOCK) $(cat said)" "256000 neap: --min-block 256k is 256,000 bytes (256KiB would be 262144)"
+fails limit-fraction 2 'at most 100%' neap run --limit 100.5% -- true
 NEAP_LIMIT=5 show run --overhead 1%
 is overhead "$(value NEAP_OVERHEAD) $(value NEAP_LIMIT)" "0.010000000 "
 NEAP_LIMIT=5 show run
@@ -101,6 +119,11 @@ is signals-ignored-before "$(trap '' PIPE; neap run sed -n "$ignored" /proc/self
 is closed-stdout "$(neap run sh -c 'ls -l /proc/$$/fd/1 2>&1 >&2 | grep -c "No such file"' 2>&1 >&-)" "$(
     sh -c 'ls -l /proc/$$/fd/1 2>&1 >&2 | grep -c "No such file"' 2>&1 >&-)"
 
+# ---- names are shown as text
+evil=$'./no\x1b[31m\x9b\xe2\x80\xae'
+fails escaped-program 127 './no\x1b[31m\x9b\xe2\x80\xae: there is no such program' neap run -- "$evil"
+fails escaped-operand 2 "unknown option '--no\\x1b[31m" neap run $'--no\x1b[31m' -- true
+
 # ---- what is refused
 fails no-program 2 'no PROGRAM was given' neap run
 fails no-program-dashes 2 'no PROGRAM was given' neap run --limit 1GB --
@@ -108,7 +131,7 @@ fails not-found 127 'there is no such program' neap run -- no-such-program
 fails not-found-path 127 'there is no such program' neap run -- ./no/such/program
 echo text > plain.txt
 fails not-executable 126 'Permission denied' neap run -- ./plain.txt
-fails limit-nonsense 2 "--limit takes a size such as 8GiB" neap run --limit 8parsecs -- true
+fails limit-nonsense 2 "--limit takes a size such as 8GB or 8GiB" neap run --limit 8parsecs -- true
 fails limit-none 2 '--limit must be above 0' neap run --limit 0 -- true
 fails limit-share-nonsense 2 'at most 100%' neap run --limit 170% -- true
 fails overhead-nonsense 2 '--overhead takes a share' neap run --overhead little -- true

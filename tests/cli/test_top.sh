@@ -51,6 +51,14 @@ wait $top
 is ends-with-it "$? $(($(wc -l < shown) >= 4))" "0 1"
 is gone "$(ls neap)" ""
 
+listen evil
+neap top --once $pid > shown
+is escaped "$(LC_ALL=C grep -c "$(printf '[\033\233\256]')" shown)" 0
+is escaped-text "$(sed -n 2p shown | grep -c '^cuda:1: stepped aside: a.*2J')" 1
+neap top --once --json $pid > shown
+is escaped-json "$(LC_ALL=C grep -c "$(printf '[\033\233\256]')" shown)" 0
+stop
+
 listen none
 is no-device "$(neap top --once $pid)" "no device is used yet"
 stop

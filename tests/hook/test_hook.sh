@@ -17,21 +17,21 @@ each() { # nothing where there is no limit to compare at; with a sanitizer every
 }
 
 # Children are forked from a program on its plan: that goes on to the end, which alone is not planned, and none of them says
-# anything of its own. Where the plan came too late, once more.
+# anything of its own.
+is_early() { # is_early ITERATION OPTION...: the plan was there before the fork
+    hooked 1 4194304 "${@:2}"
+    if [ "$(grep -c ': peak load' got.err)" -ne 1 ]; then
+        echo "there is not one report: trainer --scale=4 --pause=20 ${*:2}"
+        cat got.err
+        touch wrong
+    fi
+    active=$(sed -n 's/.*: plan .*active after \([0-9]*\) iteration.*/\1/p' got.err)
+    [ -n "$active" ] && [ "$active" -lt "$1" ]
+}
 forked() { # forked ITERATION OPTION...
-    local tries=0 options=(--fork="$1" --spawn="$(($1 + 1))" --iterations="$(($1 + 8))" "${@:2}") active
+    local options=(--fork="$1" --spawn="$(($1 + 1))" --iterations="$(($1 + 8))" "${@:2}") active
     alone 1 "${options[@]}" || return
-    while [ $tries -lt 5 ]; do
-        tries=$((tries + 1))
-        hooked 1 4194304 "${options[@]}"
-        if [ "$(grep -c ': peak load' got.err)" -ne 1 ]; then
-            echo "there is not one report: trainer --scale=4 --pause=20 ${options[*]}"
-            cat got.err
-            touch wrong
-        fi
-        active=$(sed -n 's/.*: plan .*active after \([0-9]*\) iteration.*/\1/p' got.err)
-        [ -n "$active" ] && [ "$active" -lt "$1" ] && break
-    done
+    tries "hook/hook: a fork on the plan" is_early "$1" "${options[@]}"
     if [ -n "$active" ] && [ "$active" -lt "$1" ] && ! grep -qE ': left plan 1 time: (work|a free) that was not planned' got.err; then
         echo "the plan was left: trainer --scale=4 --pause=20 ${options[*]}"
         cat got.err
@@ -40,32 +40,31 @@ forked() { # forked ITERATION OPTION...
 }
 
 # Stale words name blocks that are away: they come for the kernel, the plan is not left over them, and the weights are right
-# (that is compared). Where the plan came too late, once more.
+# (that is compared).
+has_visits() {
+    hooked 1 4194304 "$@"
+    grep -q ': visits  *[1-9]' got.err && ! grep -q ': left plan .*work on a block that is not there' got.err
+}
 visited() { # visited OPTION...
-    local tries=0
     alone 1 "$@" || return
-    while [ $tries -lt 5 ]; do
-        tries=$((tries + 1))
-        hooked 1 4194304 "$@"
-        grep -q ': visits  *[1-9]' got.err && ! grep -q ': left plan .*work on a block that is not there' got.err && return
-    done
+    tries "hook/hook: visits" has_visits "$@" && return
     echo "no block came for a kernel, or the plan was left: trainer --scale=4 --pause=20 $*"
     cat got.err
     touch wrong
 }
 
 # reported WHAT CHECK LIMIT OPTION...: its bytes are right (that is compared), and CHECK finds in its report what is to be
-# there. Where the plan came too late, once more.
+# there.
+has_reported() { # has_reported CHECK LIMIT OPTION...
+    on=(NEAP_HOOK=run NEAP_REPORT=report NEAP_REPORT_JSON=1)
+    hooked 1 "$2" "${@:3}"
+    "$1"
+}
 reported() {
-    local what=$1 check=$2 limit=$3 tries=0
+    local what=$1 check=$2 limit=$3
     shift 3
     alone 1 "$@" || return
-    while [ $tries -lt 5 ]; do
-        tries=$((tries + 1))
-        on=(NEAP_HOOK=run NEAP_REPORT=report NEAP_REPORT_JSON=1)
-        hooked 1 "$limit" "$@"
-        "$check" && return
-    done
+    tries "hook/hook: not yet: $what" has_reported "$check" "$limit" "$@" && return
     echo "$what: trainer $*"
     cat report
     touch wrong
@@ -289,6 +288,7 @@ for ((i = from + 1; i <= from + ${NEAP_HOOK_SOAK:-0}; i++)); do
 done
 
 wait
+say_retries
 count() { cat "$work"/*/"$1" 2>/dev/null | wc -l; }
 echo "$(count runs) runs, $(count planned) on a plan, $(count swapped) with swaps"
 if [ "$(count planned)" -eq 0 ] || [ "$(count swapped)" -eq 0 ]; then

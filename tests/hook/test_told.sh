@@ -24,19 +24,17 @@ told_bytes() {
         complain "what is free is not what is left of the limit"
 }
 
-# In per cent there is none before the first plan with swaps: until then it is told what the device has. Where that plan
-# came too late, once more.
+# In per cent there is none before the first plan with swaps: until then it is told what the device has.
+is_told_share() {
+    hooked 1 60% "${options[@]}"
+    [ "$(totals | uniq)" = "$STANDIN_MEMORY
+$(reported limit)" ]
+}
 told_share() {
-    local tries=0
     options=(--iterations=180 --pause=8 --info=2)
     on+=(NEAP_TELL_LIMIT=1)
     alone 1 "${options[@]}" || return
-    while [ $tries -lt 4 ]; do
-        tries=$((tries + 1))
-        hooked 1 60% "${options[@]}"
-        [ "$(totals | uniq)" = "$STANDIN_MEMORY
-$(reported limit)" ] && return
-    done
+    tries "hook/told: a limit in per cent" is_told_share && return
     complain "not the device's memory first, and the limit then"
 }
 
@@ -48,17 +46,16 @@ not_told() {
     [ "$(totals | uniq)" = "$STANDIN_MEMORY" ] || complain "it was told something else"
 }
 
-# says N LIMIT VARIABLE...: so often, that a plan with swaps is not verified. Where there was none yet, once more.
+# says N LIMIT VARIABLE...: so often, that a plan with swaps is not verified.
+has_plan() {
+    hooked 1 "$1" "${options[@]}"
+    [ "$(reported n_iterations)" -gt 0 ]
+}
 says() {
-    local tries=0
     options=(--iterations=16)
     alone 1 "${options[@]}" || return
     on+=("${@:3}")
-    while [ $tries -lt 5 ]; do
-        tries=$((tries + 1))
-        hooked 1 "$2" "${options[@]}"
-        [ "$(reported n_iterations)" -gt 0 ] && break
-    done
+    tries "hook/told: a plan with swaps" has_plan "$2"
     [ "$(reported n_iterations)" -gt 0 ] || complain "there was no plan"
     [ "$(grep -c '^neap: cuda:0: the plan has swaps, and the program is not verified (see neap verify)$' got.err)" -eq "$1" ] ||
         complain "not $1 times (${*:3})"
@@ -72,5 +69,6 @@ begin says 0 $limit NEAP_VERIFIED=1
 [ -n "$runtime" ] || begin says 0 $limit NEAP_LOG=none
 [ -n "$runtime" ] || begin says 0 ""
 wait
+say_retries
 echo "$(cat "$work"/*/runs 2>/dev/null | wc -l) runs"
 ! ls "$work"/*/wrong >/dev/null 2>&1

@@ -245,6 +245,29 @@ static void pause_for(unsigned long ms)
     (void)nanosleep(&nap, NULL);
 }
 
+/* When the first plans are there is then told by iterations, on a machine of any load: the one thing that the trainer knows of
+ * neap. It is asked for the report that a Python program could ask for, which changes nothing. What is planned anew once there
+ * are swaps may come when it likes. */
+static bool is_awaited(const char *report)
+{
+    return strstr(report, "\"is_learning\": true") &&
+           (strstr(report, "\"swap_seconds\": null") || !strstr(report, "\"state\": \"run\""));
+}
+
+static void await_planner(void)
+{
+    enum { PATIENCE_MS = 120000 }; /* for a hang, not for slowness */
+    void *found = dlsym(RTLD_DEFAULT, "neap_hook_stats");
+    const char *(*stats)(void);
+    memcpy(&stats, &found, sizeof stats);
+    for (int ms = 0; found && is_awaited(stats()); ms++) {
+        if (ms == PATIENCE_MS) {
+            fail("await", "the planner is at work for ever");
+        }
+        pause_for(1);
+    }
+}
+
 static void between(unsigned iteration)
 {
     if (option.fork && iteration == option.fork) {
@@ -288,6 +311,9 @@ static void train(network *net, const char *name, FILE *out, bool is_main)
             (void)printf("%s %u mirror %08x\n", name, i, network_mirror(net));
         }
         pause_for(option.pause);
+        if (option.await) {
+            await_planner();
+        }
         if (is_main) {
             between(i);
         }

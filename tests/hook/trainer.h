@@ -20,6 +20,7 @@
     X(scale, 16, "size of activations, in 256 KiB: the largest")                                \
     X(seed, 1, "of all that is random")                                                         \
     X(pause, 0, "milliseconds after each iteration")                                            \
+    X(await, 0, "after each iteration, until the planner that is in front of it has no work, if there is one") \
     X(evaluate, 0, "every so many iterations, a forward pass of another size")                  \
     X(alternate, 0, "every second iteration has a smaller batch")                               \
     X(grow, 0, "every iteration has a larger batch than the one before: no two are equal")      \

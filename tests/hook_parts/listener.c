@@ -7,6 +7,7 @@
 #include "hook/watch.h"
 
 static size_t n_devices = 2;
+static const char *reason = "a \"quoted\" reason";
 
 size_t np_hook_n_devices(void)
 {
@@ -27,7 +28,7 @@ bool np_hook_get_facts(size_t index, np_hook_facts *facts)
                   .n_departures = 3,
                   .overhead = 0.008},
         .pool_iteration = UINT64_MAX,
-        .aside = index == 1 ? "a \"quoted\" reason" : NULL,
+        .aside = index == 1 ? reason : NULL,
     };
     return index < n_devices;
 }
@@ -36,6 +37,7 @@ int main(int argc, char **argv)
 {
     char c;
     n_devices = argc > 1 && strcmp(argv[1], "none") == 0 ? 0 : n_devices;
+    reason = argc > 1 && strcmp(argv[1], "evil") == 0 ? "a\x1b[2J\x9b\xe2\x80\xae" : reason;
     const np_hook_settings settings = {.mode = NP_HOOK_RUN, .report = "-"};
     np_hook_watch_begin(&settings);
     while (read(STDIN_FILENO, &c, 1) > 0) {}

@@ -261,6 +261,7 @@ static void test_json_has_every_fact(void **state)
                                         "pool_iteration",
                                         "pool_seconds",
                                         "swap_seconds",
+                                        "is_learning",
                                         "is_verified"};
     char json[8192];
     char value[128];

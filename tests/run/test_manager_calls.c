@@ -84,6 +84,90 @@ static void test_malloc_sizes(void **state)
     neap_close(device);
 }
 
+/* Where blocks come from the host's allocator, the device is as large as it was said to be all the same. */
+static void test_plain_memory(void **state)
+{
+    neap_device_options options = {.mode = NEAP_MODE_PLAIN};
+    neap_device *device = open_device("cpu:page=4KiB,memory=64KiB", &options);
+    neap_block *blocks[2];
+    neap_block *none = NULL;
+    (void)state;
+    ASSERT_STATUS(NEAP_DEVICE_FULL, neap_malloc(device, 64 * 1024 + 1, &none));
+    ASSERT_OK(neap_malloc(device, 40 * 1024, &blocks[0]));
+    ASSERT_OK(neap_malloc(device, 24 * 1024, &blocks[1]));
+    ASSERT_STATUS(NEAP_DEVICE_FULL, neap_malloc(device, 1, &none));
+    ASSERT_CONTAINS(neap_device_error(), "65536");
+    ASSERT_OK(neap_free(device, blocks[0]));
+    ASSERT_OK(neap_malloc(device, 40 * 1024, &blocks[0]));
+    neap_close(device);
+}
+
+/* Freed twice, made up, or another device's: refused, and nothing is changed. */
+static void test_free_twice(void **state)
+{
+    static const char *const names[] = {SIM, "cpu:memory=16MiB"};
+    static const uint64_t sizes[] = {100, 100000};
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+        neap_device_options options = {.mode = i < 2 ? NEAP_MODE_PLAN : NEAP_MODE_PLAIN};
+        neap_device *device = open_device(names[i % 2], &options);
+        neap_device *other = open_device(SIM, NULL);
+        for (int k = 0; k < 2; k++) {
+            neap_block *block;
+            neap_block *kept;
+            ASSERT_OK(neap_malloc(device, sizes[k], &block));
+            ASSERT_OK(neap_malloc(device, sizes[k], &kept));
+            ASSERT_STATUS(NEAP_BAD_ARGUMENT, neap_free(other, block));
+            ASSERT_OK(neap_free(device, block));
+            ASSERT_STATUS(NEAP_BAD_ARGUMENT, neap_free(device, block));
+            ASSERT_CONTAINS(neap_device_error(), "freed before");
+            ASSERT_STATUS(NEAP_BAD_ARGUMENT, neap_free(device, (neap_block *)(void *)((char *)kept + 8)));
+            ASSERT_STATUS(NEAP_BAD_ARGUMENT, neap_free(device, (neap_block *)(void *)&options));
+            ASSERT_EQ(stats_of(device).live, sizes[k]);
+            ASSERT_OK(neap_free(device, kept));
+            ASSERT_STATUS(NEAP_BAD_ARGUMENT, neap_free(device, block));
+            ASSERT_STATUS(NEAP_BAD_ARGUMENT, neap_free(device, kept));
+        }
+        ASSERT_EQ(stats_of(device).n_events, 8);
+        ASSERT_EQ(stats_of(device).live, 0);
+        neap_close(other);
+        neap_close(device);
+    }
+}
+
+/* user: the blocks of activations as they were last. */
+static void note_acts(little_program *p)
+{
+    neap_block **seen = p->user;
+    for (uint32_t i = 0; i < p->options.n_layers; i++) {
+        seen[i] = p->acts[i + 1].block ? p->acts[i + 1].block : seen[i];
+    }
+}
+
+static void test_free_twice_on_the_plan(void **state)
+{
+    little_options options = {.device = {.limit_share = 0.7}};
+    neap_block *freed[LITTLE_LAYERS] = {NULL};
+    neap_stats before;
+    little_program p;
+    (void)state;
+    little_start(&p, &options);
+    (void)little_run_until_plan(&p, 10);
+    p.user = freed;
+    p.after_event = note_acts;
+    little_laps(&p, 2);
+    before = little_stats(&p);
+    for (uint32_t i = 0; i < p.options.n_layers; i++) {
+        ASSERT_TRUE(freed[i] != NULL);
+        ASSERT_STATUS(NEAP_BAD_ARGUMENT, neap_free(p.device, freed[i]));
+    }
+    ASSERT_EQ(little_stats(&p).n_events, before.n_events);
+    ASSERT_EQ(little_stats(&p).n_departures, before.n_departures);
+    ASSERT_EQ(p.device->state, NEAP_STATE_RUN);
+    little_laps(&p, 2);
+    little_end(&p);
+}
+
 /* ---- exec ---- */
 
 static void count_run(void *arg)
@@ -373,7 +457,8 @@ int main(void)
         cmocka_unit_test(test_exec_arguments),   cmocka_unit_test(test_twins),
         cmocka_unit_test(test_many_uses),        cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_close_anywhere),   cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_device_trace),
+        cmocka_unit_test(test_device_trace),     cmocka_unit_test(test_plain_memory),
+        cmocka_unit_test(test_free_twice),       cmocka_unit_test(test_free_twice_on_the_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

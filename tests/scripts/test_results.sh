@@ -20,6 +20,7 @@ program() { # program NAME STATUS LINE...: as CTest writes it
     program cli/script Passed
     program cli/needs Skipped 'there is no compiler'
     program fuzz/slow Timeout
+    program hook/late Passed 'two of them' '[  RETRIED ] a plan: try 1 of 5' '[  RETRIED ] a plan: try 2 of 5'
     program pool/unbuilt Passed | sed 's/^Command: .*/Command: ""/'
 } >"$work/log"
 
@@ -38,6 +39,9 @@ pool/leaks||failed|
 cli/script||passed|
 cli/needs||skipped|there is no compiler
 fuzz/slow||failed|
+hook/late||retried|a plan: try 1 of 5
+hook/late||retried|a plan: try 2 of 5
+hook/late||passed|
 pool/unbuilt||failed|
 END
 diff "$work/expected" "$work/got" || bad=1
@@ -46,7 +50,8 @@ grep -q 'not there' "$work/failures" && { echo "the output of a program that pas
 
 summary() { "$NEAP_SOURCE_DIR/scripts/test_summary.sh" "$1" >"$work/summary"; }
 summary "$work/results" && { echo "a failure was called green"; bad=1; }
-grep -q ' 13 tests: 5 passed, 5 failed, 3 skipped' "$work/summary" || { cat "$work/summary"; bad=1; }
+grep -q '  RETRIED, 2 times: s: hook/late, a plan$' "$work/summary" || { echo "a retry is hidden"; bad=1; }
+grep -q ' 14 tests: 6 passed, 5 failed, 3 skipped' "$work/summary" || { cat "$work/summary"; bad=1; }
 grep -q 'SKIPPED, no reason was given' "$work/summary" || { echo "a skip without a reason is hidden"; bad=1; }
 grep -v failed "$work/results" >"$work/green"
 summary "$work/green" || { echo "a green run was called red"; bad=1; }
