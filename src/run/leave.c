@@ -32,21 +32,25 @@ void np_unmap_absent(neap_device *m, np_pattern *pattern)
 }
 
 /* Was the block of this life malloc'd in the lap at hand? */
-static bool is_of_lap(const neap_device *m, const np_pattern *pattern, const neap_block *block)
+static bool is_of_lap(const neap_device *m, const np_program_life *life)
 {
-    const np_program_life *life = &pattern->program.lives.items[block->life];
     return !life->persistent && life->begin < m->cursor;
 }
 
 /* Planned blocks get numbers in the order in which they were malloc'd: lives are in that order, and those of the lap before
- * come first. */
+ * come first. Blocks that the lap has freed have numbers, too: what is recorded begins with the lap. */
 static void number_blocks(neap_device *m, np_pattern *pattern)
 {
     for (int of_lap = 0; of_lap <= 1; of_lap++) {
-        for (uint32_t i = 0; i < pattern->n_now; i++) {
-            neap_block *block = pattern->now[i];
-            if (block && block->pattern && is_of_lap(m, pattern, block) == (of_lap == 1)) {
-                block->id = m->next_id++;
+        for (uint32_t i = 0; i < pattern->program.lives.n; i++) {
+            const np_program_life *life = &pattern->program.lives.items[i];
+            neap_block **now = pattern->actors[i].now;
+            for (uint32_t j = 0; j < life->n_places && is_of_lap(m, life) == (of_lap == 1); j++) {
+                uint64_t id = m->next_id++;
+                pattern->ids[&now[j] - pattern->now] = id;
+                if (now[j] && now[j]->pattern) {
+                    now[j]->id = id;
+                }
             }
         }
     }

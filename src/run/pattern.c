@@ -36,6 +36,7 @@ void np_pattern_free(np_pattern *pattern)
     np_memory_free(memory, pattern->actors, n_lives, sizeof *pattern->actors);
     np_memory_free(memory, pattern->blocks, pattern->n_blocks, sizeof *pattern->blocks);
     np_memory_free(memory, pattern->now, pattern->n_now, sizeof *pattern->now);
+    np_memory_free(memory, pattern->ids, pattern->n_now, sizeof *pattern->ids);
     np_array_free(memory, &pattern->forks);
     np_memory_free(memory, pattern->exec_streams, n_execs, sizeof *pattern->exec_streams);
     np_memory_free(memory, pattern->exec_ns, n_execs, sizeof *pattern->exec_ns);
@@ -71,6 +72,7 @@ static neap_status make_tables(np_pattern *pattern)
     pattern->actors = np_memory_alloc_zero(memory, program->lives.n, sizeof *pattern->actors);
     pattern->blocks = np_memory_alloc_zero(memory, pattern->n_blocks, sizeof *pattern->blocks);
     pattern->now = np_memory_alloc_zero(memory, pattern->n_now, sizeof *pattern->now);
+    pattern->ids = np_memory_alloc_zero(memory, pattern->n_now, sizeof *pattern->ids);
     pattern->exec_streams = np_memory_alloc_zero(memory, program->n_execs, sizeof *pattern->exec_streams);
     pattern->exec_ns = np_memory_alloc_zero(memory, program->n_execs, sizeof *pattern->exec_ns);
     pattern->exec_marks = np_memory_alloc_zero(memory, program->n_execs, sizeof *pattern->exec_marks);
@@ -82,9 +84,9 @@ static neap_status make_tables(np_pattern *pattern)
     pattern->late_stream = np_memory_alloc_zero(memory, program->lives.n, sizeof *pattern->late_stream);
     pattern->names = np_memory_alloc_zero(memory, pattern->names_bytes, 1);
     pattern->name_at = np_memory_alloc_zero(memory, program->n_execs, sizeof *pattern->name_at);
-    if (!pattern->actors || !pattern->blocks || !pattern->now || !pattern->exec_streams || !pattern->exec_ns ||
-        !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out || !pattern->doubted ||
-        !pattern->late || !pattern->late_stream || !pattern->names || !pattern->name_at) {
+    if (!pattern->actors || !pattern->blocks || !pattern->now || !pattern->ids || !pattern->exec_streams ||
+        !pattern->exec_ns || !pattern->exec_marks || !pattern->out_marks || !pattern->in_marks || !pattern->is_out ||
+        !pattern->doubted || !pattern->late || !pattern->late_stream || !pattern->names || !pattern->name_at) {
         return NEAP_NO_MEMORY;
     }
     return np_array_reserve(memory, &pattern->laps_ns, 64);
@@ -232,8 +234,8 @@ uint64_t np_pattern_metadata_bytes(const np_pattern *pattern)
            program->uses.n * sizeof *program->uses.items + program->ops.n * sizeof *program->ops.items +
            n_lives * (sizeof *program->lives.items + sizeof *pattern->actors) +
            program->placed.n * sizeof *program->placed.items + pattern->n_blocks * sizeof *pattern->blocks +
-           pattern->n_now * sizeof *pattern->now + program->n_execs * (8 + 8 + 4 + 1) + pattern->names_bytes +
-           program->swaps.n * (sizeof *program->swaps.items + 8 + 8 + 1) +
+           pattern->n_now * (sizeof *pattern->now + sizeof *pattern->ids) + program->n_execs * (8 + 8 + 4 + 1) +
+           pattern->names_bytes + program->swaps.n * (sizeof *program->swaps.items + 8 + 8 + 1) +
            pattern->laps_ns.capacity * sizeof *pattern->laps_ns.items;
 }
 

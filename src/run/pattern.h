@@ -31,6 +31,7 @@ typedef struct np_pattern {
     np_actor *actors;   /* by life */
     neap_block *blocks; /* of all actors that are planned */
     neap_block **now;   /* of all actors */
+    uint64_t *ids; /* of all actors, by place: number of its block in the recording that begins when the plan is left */
     uint32_t n_blocks;
     uint32_t n_now;
     uint8_t *exec_streams; /* by exec */

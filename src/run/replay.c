@@ -45,7 +45,9 @@ static void replay_start(replay *r)
         bool was_live = life->persistent || life->end > length;
         bool is_freed = !life->persistent && life->end > length && life->end - length < m->cursor;
         bool is_new = !life->persistent && life->begin < m->cursor;
-        r->ids[i] = block && !is_new ? block->id : m->next_id++;
+        r->ids[i] = is_new  ? m->next_id++
+                    : block ? block->id
+                            : r->pattern->ids[r->pattern->actors[i].now - r->pattern->now];
         if (was_live && (is_freed || is_new || block)) {
             np_recorder_add_live(&m->recorder, r->ids[i], life->bytes);
         }
@@ -153,19 +155,33 @@ static bool is_unpaired(const repetition *r, uint32_t k)
     return block->malloc_event == NEAP_NEVER && block->free_event != NEAP_NEVER && r->successor[k] == NEAP_NEVER;
 }
 
-/* Those of one size first; then, in their order, those of others: what an iteration of another kind has left. */
+/* The one that was malloc'd first, of those from before for which no other stands yet; as many as there are: there is none. */
+static uint32_t find_first(const repetition *r, bool is_size_equal, uint64_t bytes)
+{
+    const neap_trace_block *blocks = r->one->blocks.items;
+    uint32_t n = (uint32_t)r->one->blocks.n;
+    uint32_t first = n;
+    for (uint32_t k = 0; k < n; k++) {
+        bool is_earlier = first == n || blocks[k].id < blocks[first].id;
+        if (is_unpaired(r, k) && (!is_size_equal || blocks[k].bytes == bytes) && is_earlier) {
+            first = k;
+        }
+    }
+    return first;
+}
+
+/* Those of one size first, in the order of their mallocs; then, in that order, those of others: what an iteration of another
+ * kind has left. */
 static void pair_blocks(repetition *r, bool is_size_equal)
 {
     const neap_trace_block *blocks = r->one->blocks.items;
     size_t n = r->one->blocks.n;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t k = 0;
+        uint32_t k;
         if (blocks[i].malloc_event == NEAP_NEVER || blocks[i].free_event != NEAP_NEVER || r->is_paired[i]) {
             continue; /* it does not outlive the iteration that malloc'd it */
         }
-        while (k < n && !(is_unpaired(r, k) && (!is_size_equal || blocks[k].bytes == blocks[i].bytes))) {
-            k++;
-        }
+        k = find_first(r, is_size_equal, blocks[i].bytes);
         if (k < n) {
             r->successor[k] = i;
             r->is_paired[i] = true;
