@@ -476,6 +476,7 @@ static void take_over(neap_device *m, np_pattern *pattern, uint32_t cursor)
 bool np_enter_cast(neap_device *m, np_pattern *pattern, uint32_t cursor)
 {
     neap_status status;
+    m->n_at_start = cursor == 0 ? m->n_listed : m->n_at_start;
     m->is_entering = true;
     status = prepare(m, pattern, cursor);
     m->is_entering = false;

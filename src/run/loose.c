@@ -16,6 +16,7 @@ void np_live_add(neap_device *m, neap_block *block)
         m->live->previous = block;
     }
     m->live = block;
+    m->n_listed++;
     block->is_live = true;
 }
 
@@ -30,6 +31,7 @@ void np_live_remove(neap_device *m, neap_block *block)
         block->next->previous = block->previous;
     }
     block->previous = block->next = NULL;
+    m->n_listed--;
     block->is_live = false;
 }
 

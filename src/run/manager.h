@@ -100,7 +100,9 @@ struct neap_device {
     uint32_t n_row;               /* mallocs since the last free */
     np_array(np_retired) retired; /* oldest first */
     bool is_deferring;            /* beneath a program: a block's pages come with the first work that uses it */
-    neap_block *live;             /* list of all live blocks */
+    neap_block *live;             /* list of all live blocks, */
+    uint32_t n_listed;            /* as many, */
+    uint32_t n_at_start;          /* and as many as there were when a plan was entered at its start */
     neap_block *newest;           /* of those off the plan that can leave: most and */
     neap_block *oldest;           /* least recently used */
     uint64_t pin;                 /* number of the exec being made ready, or looked at */

@@ -4,6 +4,8 @@
  * before it. Among several patterns the one is expected that came after the longest run of iterations like the last. */
 #include "run/manager.h"
 
+#define LEAST_SWING 0.02 /* of the highest load: layers that come and go are no iteration */
+
 /* ---- is this a start? ---- */
 
 static bool begins_with(const np_pattern *pattern, neap_event_kind kind, uint64_t key)
@@ -117,10 +119,22 @@ static bool start_any(neap_device *m, bool is_known, neap_event_kind kind, uint6
     return false;
 }
 
+/* An iteration of a kind that has no plan has ended, and another one begins, if there are as many blocks again as at the
+ * start of a known one, and the load has been higher in between. */
+static bool is_boundary(const neap_device *m, neap_event_kind kind)
+{
+    const np_recorder *recorder = &m->recorder;
+    return kind == NEAP_EVENT_MALLOC && m->is_beneath && m->state == NEAP_STATE_LEAVE && recorder->is_whole &&
+           m->n_listed == m->n_at_start && recorder->trace &&
+           (double)(recorder->peak_bytes - recorder->trace->live_bytes) >= LEAST_SWING * (double)m->stats.peak_live;
+}
+
 void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key)
 {
-    if (m->patterns.n > 0) {
-        (void)start_any(m, false, kind, key);
+    if (m->patterns.n > 0 && !start_any(m, false, kind, key) && is_boundary(m, kind)) {
+        np_unknown_note(m);
+        np_recorder_begin(&m->recorder, m->live);
+        m->recorder.is_whole = m->recorder.trace != NULL;
     }
 }
 

@@ -63,6 +63,13 @@ static const char *walk_live(const neap_device *m)
     const neap_block *previous = NULL;
     const char *flaw = NULL;
     uint64_t bytes = 0;
+    uint32_t n = 0;
+    for (const neap_block *block = m->live; block; block = block->next) {
+        n++;
+    }
+    if (n != m->n_listed) {
+        return "live blocks were not counted";
+    }
     for (const neap_block *block = m->live; block && !flaw; block = block->next) {
         flaw = block->previous != previous                     ? "the list of live blocks is broken"
                : is_running(m) && block->pattern == m->pattern ? "a planned block is listed while its plan runs"
