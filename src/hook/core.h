@@ -15,7 +15,7 @@
  *   blocks.c    malloc and free
  *   baseline.c  what PyTorch's own allocator would have held
  *   pool.c      a plain pool, for when neap has stepped aside
- *   pytorch.c   back to PyTorch's own allocator, where the program needs it (forward.c, virtual.c)
+ *   pytorch*.c  back to PyTorch's own allocator, where the program needs it (forward.c, virtual.c)
  *   verify.c    a keeper that takes from a kernel everything that it is not seen to touch
  *   kernels.c, index.c, cupti.c, settings.c, report*.c, watch.c
  *

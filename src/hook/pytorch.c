@@ -22,28 +22,14 @@
 #include <string.h>
 
 #include "hook/core.h"
-#include "hook/forward.h"
+#include "hook/pytorch_tables.h"
 #include "hook/virtual.h"
 
 #if defined(__x86_64__) /* how arguments and results are passed is that of its ABI */
 
-static const char native_type[] = "N3c104cuda20CUDACachingAllocator6Native22NativeCachingAllocatorE";
-static const char async_type[] = "N3c104cuda20CUDACachingAllocator15CudaMallocAsync24CudaMallocAsyncAllocatorE";
-static const char named[] = "22CUDAPluggableAllocator";
-
-enum { MAX_POOLS = 4096, DEVICE_CUDA = 1, FIRST_SLOT = 2 /* after the destructors */ };
-
-#define NOWHERE ((size_t)-1)
+enum { MAX_POOLS = 4096, DEVICE_CUDA = 1 };
 
 /* ---- which function does what ---- */
-
-typedef enum deed {
-    HANDED, /* async's until native is the allocator; then native's, also for those who remember async */
-    PASSED, /* native's, always */
-    ASKING, /* the same, and native is the allocator from then on */
-    OWN,    /* one of those below, */
-    SHARED, /* which stands in native's place too */
-} deed;
 
 static void both_init(void *self, int n_devices);
 static void both_limit(void *self, double fraction, signed char device);
@@ -54,58 +40,38 @@ static void raw_free(void *self, void *address);
 static void *share(void *result, void *self, void *address);
 static bool is_begun(void *self);
 
-typedef void any_function(void);
+typedef np_pytorch_function any_function;
 
 enum { INIT, LIMIT, BEGIN, END, RELEASE, FREE, SHARE, HISTORY, SNAPSHOT, OBSERVER, TRACKER, BEGUN };
 
-static const struct entry {
-    const char *name;
-    deed deed;
-    bool is_needed; /* there is no PyTorch without it that this knows */
-    any_function *own;
-} entries[] = {
-    [INIT] = {"4init", OWN, true, (any_function *)both_init},
-    [LIMIT] = {"17setMemoryFraction", OWN, false, (any_function *)both_limit},
-    [BEGIN] = {"19beginAllocateToPool", OWN, true, (any_function *)begin_pool},
-    [END] = {"17endAllocateToPool", SHARED, true, (any_function *)end_pool},
-    [RELEASE] = {"11releasePool", SHARED, true, (any_function *)release_pool},
-    [FREE] = {"10raw_delete", SHARED, true, (any_function *)raw_free},
-    [SHARE] = {"14shareIpcHandle", SHARED, false, (any_function *)share},
-    [HISTORY] = {"13recordHistory", ASKING, false, NULL},
-    [SNAPSHOT] = {"8snapshot", ASKING, true, NULL},
-    [OBSERVER] = {"25attachOutOfMemoryObserver", ASKING, false, NULL},
-    [TRACKER] = {"27attachAllocatorTraceTracker", ASKING, false, NULL},
-    [BEGUN] = {"11initialized", OWN, false, (any_function *)is_begun},
-    {"8allocate", HANDED, true, NULL},
-    {"9raw_alloc", HANDED, true, NULL},
-    {"21raw_alloc_with_stream", HANDED, true, NULL},
-    {"12getIpcDevPtr", PASSED, false, NULL},
-    {"18getCheckpointState", PASSED, true, NULL},
-    {"22setCheckpointPoolState", PASSED, true, NULL},
-    {"25getExpandableSegmentSizes", PASSED, false, NULL},
+static const np_pytorch_entry entries[] = {
+    [INIT] = {"4init", NP_PYTORCH_OWN, true, (any_function *)both_init},
+    [LIMIT] = {"17setMemoryFraction", NP_PYTORCH_OWN, false, (any_function *)both_limit},
+    [BEGIN] = {"19beginAllocateToPool", NP_PYTORCH_OWN, true, (any_function *)begin_pool},
+    [END] = {"17endAllocateToPool", NP_PYTORCH_SHARED, true, (any_function *)end_pool},
+    [RELEASE] = {"11releasePool", NP_PYTORCH_SHARED, true, (any_function *)release_pool},
+    [FREE] = {"10raw_delete", NP_PYTORCH_SHARED, true, (any_function *)raw_free},
+    [SHARE] = {"14shareIpcHandle", NP_PYTORCH_SHARED, false, (any_function *)share},
+    [HISTORY] = {"13recordHistory", NP_PYTORCH_ASKING, false, NULL},
+    [SNAPSHOT] = {"8snapshot", NP_PYTORCH_ASKING, true, NULL},
+    [OBSERVER] = {"25attachOutOfMemoryObserver", NP_PYTORCH_ASKING, false, NULL},
+    [TRACKER] = {"27attachAllocatorTraceTracker", NP_PYTORCH_ASKING, false, NULL},
+    [BEGUN] = {"11initialized", NP_PYTORCH_OWN, false, (any_function *)is_begun},
+    {"8allocate", NP_PYTORCH_HANDED, true, NULL},
+    {"9raw_alloc", NP_PYTORCH_HANDED, true, NULL},
+    {"21raw_alloc_with_stream", NP_PYTORCH_HANDED, true, NULL},
+    {"12getIpcDevPtr", NP_PYTORCH_PASSED, false, NULL},
+    {"18getCheckpointState", NP_PYTORCH_PASSED, true, NULL},
+    {"22setCheckpointPoolState", NP_PYTORCH_PASSED, true, NULL},
+    {"25getExpandableSegmentSizes", NP_PYTORCH_PASSED, false, NULL},
 };
 
 enum { N_ENTRIES = sizeof entries / sizeof *entries };
+_Static_assert(sizeof entries / sizeof *entries <= NP_PYTORCH_MAX_ENTRIES, "there is room for their places");
 
 /* ---- what was found ---- */
 
-typedef struct table {
-    void *head[2]; /* what comes before the functions: an offset, and the type */
-    void *slots[NP_FORWARD_SLOTS];
-} table;
-
-static struct {
-    _Atomic(void *) *current; /* c10::cuda::CUDACachingAllocator::allocator */
-    void *async;
-    void *native;
-    void **async_slots; /* as they were */
-    void **native_slots;
-    size_t n;
-    size_t slot_of[N_ENTRIES];
-    table in_async; /* what stands in their places */
-    table in_native;
-} found;
-
+static np_pytorch_allocators found;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool is_handed_back;
 
@@ -136,12 +102,8 @@ static void forget_backend(void)
         const char *value = getenv(names[i]); /* NOLINT(concurrency-mt-unsafe): as every program does */
         const char *rest = value && strncmp(value, backend, strlen(backend)) == 0 ? value + strlen(backend) : NULL;
         if (rest && (*rest == ',' || *rest == '\0')) {
-            char *copy = strdup(*rest ? rest + 1 : "");
-            if (copy) {
-                (void)setenv(names[i], copy,
-                             1); /* NOLINT(concurrency-mt-unsafe): it is there: its value alone changes */
-            }
-            free(copy);
+            /* It is there: its value alone changes. NOLINTNEXTLINE(concurrency-mt-unsafe) */
+            (void)setenv(names[i], *rest ? rest + 1 : "", 1);
         }
     }
 }
@@ -161,17 +123,6 @@ static void tell_registry(void)
     }
 }
 
-static void set_slot(table *made, size_t slot, void *function)
-{
-    __atomic_store_n(&made->slots[slot], function, __ATOMIC_RELEASE);
-}
-
-static void set_table(void *object, table *made)
-{
-    void *slots = made->slots;
-    __atomic_store((void **)object, &slots, __ATOMIC_RELEASE);
-}
-
 /* Once. `what` the program does, in its user's words. */
 static void hand_back(const char *what)
 {
@@ -186,10 +137,11 @@ static void hand_back(const char *what)
     np_hook_step_aside(why);
     np_hook_pass_on();
     forget_backend();
-    set_table(found.native, &found.in_native);
+    np_pytorch_put(found.native, &found.in_native);
     for (size_t i = 0; i < N_ENTRIES; i++) {
-        if (entries[i].deed == HANDED) {
-            set_slot(&found.in_async, found.slot_of[i], np_forward_slot((unsigned)found.slot_of[i]));
+        size_t slot = found.slot_of[i];
+        if (entries[i].deed == NP_PYTORCH_HANDED) {
+            __atomic_store_n(&found.in_async.slots[slot], np_forward_slot((unsigned)slot), __ATOMIC_RELEASE);
         }
     }
     atomic_store(found.current, found.native);
@@ -350,132 +302,30 @@ static void *share(void *result, void *self, void *address)
 
 /* ---- finding them ---- */
 
-static bool find_slots(void *const *pluggable)
+void np_hook_pytorch_look(const void *caller)
 {
-    size_t n = np_virtual_count(pluggable);
-    n = n < found.n ? n : found.n;
-    for (size_t i = 0; i < N_ENTRIES; i++) {
-        found.slot_of[i] = np_virtual_slot(pluggable, n, named, entries[i].name);
-        if (found.slot_of[i] == NOWHERE && entries[i].is_needed) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void *replaced(const struct entry *entry, size_t slot, bool is_native)
-{
-    switch (entry->deed) {
-    case SHARED:
-        return (void *)(uintptr_t)entry->own;
-    case OWN:
-        return is_native ? NULL : (void *)(uintptr_t)entry->own;
-    case PASSED:
-        return is_native ? NULL : np_forward_slot((unsigned)slot);
-    case ASKING:
-        return is_native ? NULL : np_forward_asking((unsigned)slot);
-    case HANDED:
-        break;
-    }
-    return NULL;
-}
-
-static void fill(table *made, void *const *slots, void *const *pluggable, bool is_native)
-{
-    memcpy(made->head, slots - 2, sizeof made->head);
-    memcpy(made->slots, slots, found.n * sizeof *slots);
-    for (size_t i = FIRST_SLOT; i < found.n && !is_native; i++) { /* from the interface alone */
-        if (found.async_slots[i] != found.native_slots[i] && !np_virtual_has_name(pluggable, i, named)) {
-            made->slots[i] = np_forward_slot((unsigned)i);
-        }
-    }
-    for (size_t i = 0; i < N_ENTRIES; i++) {
-        size_t slot = found.slot_of[i];
-        void *function = slot == NOWHERE ? NULL : replaced(&entries[i], slot, is_native);
-        if (function) {
-            made->slots[slot] = function;
-        }
-    }
-}
-
-/* PyTorch's libraries are in the process. False: it is not one that is known, or it has its own allocator already. */
-static bool find(void *torch_cuda)
-{
-    void *const *pluggable = dlsym(torch_cuda, "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE");
-    size_t n_native;
-    if (!pluggable || !np_virtual_is(found.async, async_type)) {
-        return false;
-    }
-    found.native = np_virtual_find((const void *)found.current, native_type);
-    if (!found.native) {
-        return false;
-    }
-    found.async_slots = np_virtual_slots(found.async);
-    found.native_slots = np_virtual_slots(found.native);
-    n_native = np_virtual_count(found.native_slots);
-    found.n = np_virtual_count(found.async_slots);
-    found.n = n_native < found.n ? n_native : found.n;
-    if (found.n > NP_FORWARD_SLOTS || !np_forward_slot(0) || !find_slots(pluggable + 2)) {
-        return false;
-    }
-    fill(&found.in_async, found.async_slots, pluggable + 2, false);
-    fill(&found.in_native, found.native_slots, pluggable + 2, true);
-    np_the_forward = (np_forward){found.async, found.native, found.native_slots, asked};
-    set_table(found.async, &found.in_async);
-    return true;
-}
-
-static atomic_bool is_looked_for; /* once its libraries are there */
-
-/* Its libraries are loaded, and then each begins: is an allocator chosen? */
-static bool has_begun(void *c10_cuda)
-{
-    found.current = dlsym(c10_cuda, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
-    found.async = found.current ? atomic_load(found.current) : NULL;
-    return !found.current || (found.async && np_virtual_slots(found.async));
-}
-
-static void look(void)
-{
-    static atomic_ullong n_looked; /* libraries that were loaded, when it was not there */
-    unsigned long long n_loaded = np_virtual_n_loaded();
-    if (n_loaded == atomic_load(&n_looked)) {
+    static atomic_bool is_over; /* it was found, or will not be */
+    np_pytorch_state state;
+    if (atomic_load(&is_over) || !np_hook_is_on() || np_hook_is_over() || np_the_hook.settings.keeps_backend ||
+        !np_virtual_is_in(caller, "libtorch_cuda.so")) {
         return;
     }
-    void *torch_cuda = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
-    void *c10_cuda = torch_cuda ? dlopen("libc10_cuda.so", RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    if (!c10_cuda) {
-        atomic_store(&n_looked, n_loaded);
+    state = np_pytorch_find(&found, entries, N_ENTRIES); /* libraries begin one after the other */
+    if (state == NP_PYTORCH_FOUND) {
+        np_the_forward = (np_forward){found.async, found.native, found.native_slots, asked};
+        np_pytorch_put(found.async, &found.in_async);
+    } else if (state == NP_PYTORCH_UNKNOWN && np_the_hook.settings.log_level >= NEAP_LOG_INFO) {
+        np_hook_say("this PyTorch's allocators are not known, or another was chosen: what its cudaMallocAsync has not "
+                    "will be an error");
     }
-    (void)pthread_mutex_lock(&lock);
-    if (c10_cuda && !atomic_load(&is_looked_for) && has_begun(c10_cuda)) {
-        atomic_store(&is_looked_for, true);
-        if (!(found.current && find(torch_cuda)) && np_the_hook.settings.log_level >= NEAP_LOG_INFO) {
-            np_hook_say(
-                "this PyTorch's allocators are not known, or another was chosen: what its cudaMallocAsync has not "
-                "will be an error");
-        }
-    }
-    (void)pthread_mutex_unlock(&lock);
-    if (c10_cuda) {
-        (void)dlclose(c10_cuda);
-    }
-    if (torch_cuda) {
-        (void)dlclose(torch_cuda);
-    }
-}
-
-void np_hook_pytorch_look(void)
-{
-    if (!atomic_load(&is_looked_for) && np_hook_is_on() && !np_hook_is_over() && !np_the_hook.settings.keeps_backend) {
-        look();
-    }
+    atomic_store(&is_over, state != NP_PYTORCH_ABSENT);
 }
 
 #else
 
-void np_hook_pytorch_look(void)
+void np_hook_pytorch_look(const void *caller)
 {
+    (void)caller;
 }
 
 #endif

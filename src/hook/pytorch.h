@@ -2,7 +2,8 @@
 #ifndef NP_HOOK_PYTORCH_H
 #define NP_HOOK_PYTORCH_H
 
-/* A library with kernels is being loaded: where it is PyTorch, its allocators are found. Costs next to nothing otherwise. */
-void np_hook_pytorch_look(void);
+/* A library registers its kernels, called from there: where it is PyTorch's, its allocators are found, before any was asked for
+ * anything. */
+void np_hook_pytorch_look(const void *caller);
 
 #endif

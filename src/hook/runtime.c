@@ -356,7 +356,7 @@ void **__cudaRegisterFatBinary(void *binary)
         void *found = find_real("__cudaRegisterFatBinary");
         memcpy(&real, &found, sizeof found);
     }
-    np_hook_pytorch_look();
+    np_hook_pytorch_look(__builtin_return_address(0));
     return real ? real(binary) : NULL;
 }
 

@@ -19,6 +19,7 @@ typedef struct piece {
 
 typedef struct image {
     const char *within; /* an address of it */
+    const char *name;
     piece pieces[MAX_PIECES];
     size_t n;
 } image;
@@ -29,6 +30,7 @@ static int take_image(struct dl_phdr_info *info, size_t size, void *user)
     bool is_it = false;
     (void)size;
     of->n = 0;
+    of->name = info->dlpi_name;
     for (size_t i = 0; i < info->dlpi_phnum && of->n < MAX_PIECES; i++) {
         const ElfW(Phdr) *header = &info->dlpi_phdr[i];
         const char *begin = (const char *)(uintptr_t)(info->dlpi_addr + header->p_vaddr);
@@ -117,18 +119,11 @@ AS_BYTES static void *const *find_table(const image *of, const char *type)
     return NULL;
 }
 
-static int take_count(struct dl_phdr_info *info, size_t size, void *user)
+bool np_virtual_is_in(const void *address, const char *library)
 {
-    (void)size;
-    *(unsigned long long *)user = info->dlpi_adds;
-    return 1;
-}
-
-unsigned long long np_virtual_n_loaded(void)
-{
-    unsigned long long n = 0;
-    (void)dl_iterate_phdr(take_count, &n);
-    return n;
+    image whole;
+    const char *slash = find_image(address, &whole) ? strrchr(whole.name, '/') : NULL;
+    return slash && strcmp(slash + 1, library) == 0;
 }
 
 void *np_virtual_find(const void *address, const char *type)

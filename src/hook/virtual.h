@@ -22,8 +22,8 @@ size_t np_virtual_count(void *const *slots);
  * of a class of that name, "5Class". (size_t)-1: there is none. */
 size_t np_virtual_slot(void *const *slots, size_t n, const char *class_name, const char *function);
 
-/* Libraries that were ever loaded: another number, others are there. */
-unsigned long long np_virtual_n_loaded(void);
+/* Does the address lie in a library of that file's name? */
+bool np_virtual_is_in(const void *address, const char *library);
 
 /* Is a function of that class there, by any name that is shown? */
 bool np_virtual_has_name(void *const *slots, size_t slot, const char *class_name);

@@ -95,8 +95,9 @@ bool np_hook_pool_has(const void *address)
 
 static uint32_t n_looks; /* for PyTorch */
 
-void np_hook_pytorch_look(void)
+void np_hook_pytorch_look(const void *caller)
 {
+    ASSERT_TRUE(caller != NULL);
     n_looks++;
 }
 

@@ -63,6 +63,14 @@ static void *symbol(void *library, const char *name)
     return found;
 }
 
+static void *kernels; /* the library that has them */
+
+/* As a library does that registers its own. */
+static void look(void *library)
+{
+    np_hook_pytorch_look(dlsym(library, "_ZTVN5torch4cuda22CUDAPluggableAllocator22CUDAPluggableAllocatorE"));
+}
+
 static void load(bool has_kernels)
 {
     typedef void *get_function(void);
@@ -78,10 +86,16 @@ static void load(bool has_kernels)
     native = get();
     noted = symbol(c10, "standin_c10_noted");
     current = symbol(c10, "_ZN3c104cuda20CUDACachingAllocator9allocatorE");
-    ASSERT_TRUE(!has_kernels || dlopen(NEAP_STANDIN_DIR "/libtorch_cuda.so", RTLD_NOW) != NULL);
+    if (has_kernels) {
+        kernels = dlopen(NEAP_STANDIN_DIR "/libtorch_cuda.so", RTLD_NOW);
+        ASSERT_TRUE(kernels != NULL);
+    }
     ASSERT_EQ(setenv("PYTORCH_CUDA_ALLOC_CONF", "backend:cudaMallocAsync,pinned_use_background_threads:True", 1), 0);
     ASSERT_EQ(setenv("PYTORCH_ALLOC_CONF", "backend:cudaMallocAsync", 1), 0);
-    np_hook_pytorch_look();
+    np_hook_pytorch_look(current); /* another library's, first */
+    if (has_kernels) {
+        look(kernels);
+    }
 }
 
 typedef void any_function(void);
@@ -328,8 +342,11 @@ static void without_kernels(void)
 {
     load(false);
     ASSERT_STR_EQ(ask(async, C10_SNAPSHOT, 0, 0).by, "async");
-    ASSERT_TRUE(dlopen(NEAP_STANDIN_DIR "/libtorch_cuda.so", RTLD_NOW) != NULL);
-    np_hook_pytorch_look(); /* later */
+    kernels = dlopen(NEAP_STANDIN_DIR "/libtorch_cuda.so", RTLD_NOW);
+    ASSERT_TRUE(kernels != NULL);
+    np_hook_pytorch_look(noted); /* not its own */
+    ASSERT_STR_EQ(ask(async, C10_SNAPSHOT, 0, 0).by, "async");
+    look(kernels);
     ASSERT_STR_EQ(ask(async, C10_SNAPSHOT, 0, 0).by, "native");
 }
 
@@ -342,7 +359,7 @@ static void unready(void)
     load(true);
     ASSERT_STR_EQ(ask(async, C10_SNAPSHOT, 0, 0).by, "async");
     atomic_store(chosen, made);
-    np_hook_pytorch_look();
+    look(kernels);
     ASSERT_STR_EQ(ask(async, C10_SNAPSHOT, 0, 0).by, "native");
 }
 
