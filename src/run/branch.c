@@ -26,11 +26,6 @@ static const np_program_event *event_at(const np_pattern *pattern, uint32_t i)
     return &pattern->program.events.items[i];
 }
 
-static bool takes_turns(const np_pattern *pattern, uint32_t life)
-{
-    return life != NP_NO_LIFE && pattern->program.lives.items[life].n_places > 1;
-}
-
 /* Are the events the same, and the lives that they are about? Notes those that begin. */
 static bool is_like(branch *b, uint32_t i)
 {
@@ -42,8 +37,7 @@ static bool is_like(branch *b, uint32_t i)
     if (own->kind == NEAP_EVENT_EXEC) {
         return true;
     }
-    if (own->subject == NP_NO_LIFE || other->subject == NP_NO_LIFE || takes_turns(b->from, own->subject) ||
-        takes_turns(b->to, other->subject)) {
+    if (own->subject == NP_NO_LIFE || other->subject == NP_NO_LIFE) {
         return false;
     }
     if (own->kind == NEAP_EVENT_MALLOC) {
@@ -58,25 +52,27 @@ static bool is_like(branch *b, uint32_t i)
 static bool has_same_place(const branch *b, uint32_t life)
 {
     const np_pattern *from = b->from;
-    const neap_block *block = from->actors[b->life_of[life]].now[0];
     const np_program_life *own = &from->program.lives.items[b->life_of[life]];
     const np_program_life *other = &b->to->program.lives.items[life];
-    if (!block) {
-        return true; /* it is freed again */
+    bool has_place = true;
+    for (uint32_t turn = 0; turn < own->n_places && has_place; turn++) {
+        const neap_block *block = from->actors[b->life_of[life]].now[turn];
+        if (block && block->kind == NP_BLOCK_FLAT) {
+            has_place = b->to->actors[life].planned && b->to->actors[life].planned[0].kind == NP_BLOCK_FLAT &&
+                        from->program.placed.items[own->first_placed].offset ==
+                            b->to->program.placed.items[other->first_placed].offset;
+        } else if (block) {
+            has_place = np_block_has_place(b->to, life, block);
+        }
     }
-    if (block->kind == NP_BLOCK_FLAT) {
-        return b->to->actors[life].planned && b->to->actors[life].planned[0].kind == NP_BLOCK_FLAT &&
-               from->program.placed.items[own->first_placed].offset ==
-                   b->to->program.placed.items[other->first_placed].offset;
-    }
-    return np_block_has_place(b->to, life, block);
+    return has_place;
 }
 
 /* Is it the block of this life that the program frees? */
 static bool is_freed(const branch *b, uint32_t life, const neap_block *block)
 {
     uint32_t own = life == NP_NO_LIFE ? NP_NO_LIFE : b->life_of[life];
-    return own != NP_NO_LIFE && b->from->actors[own].now[0] == block;
+    return own != NP_NO_LIFE && b->from->actors[own].now[b->from->actors[own].next_free] == block;
 }
 
 /* Does the plan have the same events so far, and this one next? */

@@ -10,13 +10,13 @@
 
 static bool is_crossing(const np_pattern *pattern, const np_program_life *life)
 {
-    return !life->persistent && life->end > pattern->program.events.n;
+    return !life->persistent && life->end >= pattern->program.events.n;
 }
 
 /* How many of its blocks are alive at the start. */
 static uint32_t n_alive(const np_pattern *pattern, const np_program_life *life)
 {
-    return life->persistent ? 1 : (life->end - 1) / (uint32_t)pattern->program.events.n;
+    return life->persistent ? 1 : life->end / (uint32_t)pattern->program.events.n;
 }
 
 /* Would the plan take away, or move, what has been fixed since it was made? Another plan is needed then. */
@@ -189,19 +189,36 @@ static bool do_own_stand(const neap_device *m, const np_pattern *pattern)
 /* In the middle of an iteration: is a block of the life alive that was there at its start? */
 static bool is_alive_at(const np_pattern *pattern, const np_program_life *life, uint32_t cursor)
 {
-    return life->persistent || life->end > pattern->program.events.n + cursor;
+    return life->persistent || life->end >= pattern->program.events.n + cursor;
+}
+
+/* The blocks of a life that is part of the iteration so far, oldest first. False: one of them cannot stand. */
+static bool cast_same(np_pattern *to, uint32_t life, const np_pattern *from, uint32_t own)
+{
+    const np_actor *actor = &from->actors[own];
+    uint32_t n_places = from->program.lives.items[own].n_places;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < n_places; k++) {
+        neap_block *block = actor->now[(actor->next_free + k) % n_places];
+        if (!block) {
+            continue;
+        }
+        if (n == to->program.lives.items[life].n_places || block->is_standing || must_stay(to, life, block)) {
+            return false;
+        }
+        stand(to, life, n++, block);
+    }
+    to->actors[life].next_free = 0;
+    to->actors[life].next_malloc = n % to->program.lives.items[life].n_places;
+    return true;
 }
 
 bool np_cast_branch(neap_device *m, const np_pattern *from, np_pattern *to, const uint32_t *life_of, uint32_t cursor)
 {
     begin_cast(m, to);
     for (uint32_t i = 0; i < to->program.lives.n; i++) {
-        neap_block *block = life_of[i] != NP_NO_LIFE ? from->actors[life_of[i]].now[0] : NULL;
-        if (block && (block->is_standing || must_stay(to, i, block))) {
+        if (life_of[i] != NP_NO_LIFE && !cast_same(to, i, from, life_of[i])) {
             return false;
-        }
-        if (block) {
-            stand(to, i, 0, block);
         }
     }
     for (size_t i = to->program.lives.n; i-- > 0;) {

@@ -20,6 +20,9 @@ static void note_live(neap_device *m, uint64_t bytes)
         m->stats.peak_live = m->stats.live > m->stats.peak_live ? m->stats.live : m->stats.peak_live;
     }
     m->stats.n_events++;
+    if (2 * m->stats.live >= m->stats.peak_live) {
+        m->last_high_event = m->stats.n_events;
+    }
     np_limit_note_load(m);
 }
 

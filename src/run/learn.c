@@ -142,7 +142,7 @@ static np_resident *resident_of(const np_lesson *lesson, uint64_t id)
 static bool is_at_fork(const np_lesson *lesson, const np_life *life)
 {
     for (size_t i = 0; i < lesson->forks.n; i++) {
-        if (!life->persistent && life->begin < lesson->forks.items[i] && lesson->forks.items[i] < life->end) {
+        if (!life->persistent && life->begin < lesson->forks.items[i] && lesson->forks.items[i] <= life->end) {
             return true;
         }
     }

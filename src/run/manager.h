@@ -116,6 +116,7 @@ struct neap_device {
     bool is_limit_late;           /* a share holds from the first plan with swaps on, as before */
     bool is_load_high;            /* it has been near its height since it was last low */
     uint32_t n_heights;           /* times that it was */
+    uint64_t last_high_event;     /* when the load was last above half of its highest */
     uint64_t next_id;
     np_recorder recorder;
 

@@ -96,6 +96,9 @@ void np_pattern_drop(neap_device *m, np_pattern *pattern)
         m->outlived = pattern;
         return;
     }
+    if (pattern->was_entered) { /* work on blocks that were freed may be under way, on another plan */
+        (void)np_drain(m);
+    }
     for (uint32_t i = 0; i < pattern->n_blocks; i++) {
         np_view_free(&m->pages, &pattern->blocks[i].view, NP_UNCOUNTED);
         np_host_give(&m->host, &pattern->blocks[i].slot);

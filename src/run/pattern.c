@@ -95,7 +95,7 @@ static neap_status make_tables(np_pattern *pattern)
 static bool is_at_fork(const np_pattern *pattern, const np_program_life *life)
 {
     for (size_t i = 0; i < pattern->forks.n; i++) {
-        if (life->begin < pattern->forks.items[i] && pattern->forks.items[i] < life->end) {
+        if (life->begin < pattern->forks.items[i] && pattern->forks.items[i] <= life->end) {
             return true;
         }
     }
@@ -106,7 +106,7 @@ static bool is_at_fork(const np_pattern *pattern, const np_program_life *life)
  * this one, unless the plan is an older one, in which they begin anywhere. */
 static bool is_view(const np_pattern *pattern, const np_program_life *life, uint64_t page_bytes)
 {
-    bool may_move = life->end > pattern->program.events.n || is_at_fork(pattern, life);
+    bool may_move = (!life->persistent && life->end >= pattern->program.events.n) || is_at_fork(pattern, life);
     for (uint32_t turn = 0; turn < life->n_places && may_move; turn++) {
         may_move = pattern->program.placed.items[life->first_placed + turn * life->n_placed].offset % page_bytes == 0;
     }

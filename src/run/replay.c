@@ -13,18 +13,15 @@
 typedef struct replay {
     neap_device *m;
     const np_pattern *pattern;
-    uint64_t *ids; /* by life: of its block at present */
+    uint64_t *ids;    /* by place of the pattern's actors: of its block at present */
+    uint32_t *malloc; /* by life: the turn of its next malloc, */
+    uint32_t *free;   /* and free, as the replay goes on */
     np_array(uint64_t) use_ids;
     np_array(neap_access_kind) use_kinds;
 } replay;
 
 static bool can_be_replayed(const neap_device *m, const np_pattern *pattern)
 {
-    for (size_t i = 0; i < pattern->program.lives.n; i++) {
-        if (pattern->program.lives.items[i].n_places > 1) {
-            return false;
-        }
-    }
     for (uint32_t i = 0; i < m->cursor; i++) {
         const np_program_event *event = &pattern->program.events.items[i];
         if (event->kind != NEAP_EVENT_EXEC && event->subject == NP_NO_LIFE) {
@@ -34,23 +31,56 @@ static bool can_be_replayed(const neap_device *m, const np_pattern *pattern)
     return true;
 }
 
-/* The blocks that were live at the iteration's start. */
+static uint32_t place_of(const replay *r, uint32_t life, uint32_t turn)
+{
+    return (uint32_t)(r->pattern->actors[life].now - r->pattern->now) + turn;
+}
+
+static uint32_t turn_after(const replay *r, uint32_t life, uint32_t turn)
+{
+    return (turn + 1) % r->pattern->program.lives.items[life].n_places;
+}
+
+static uint32_t turn_before(const replay *r, uint32_t life, uint32_t turn)
+{
+    uint32_t n = r->pattern->program.lives.items[life].n_places;
+    return (turn + n - 1) % n;
+}
+
+/* A block of the life that was live at the iteration's start, or would have been: those that are not live any more have been
+ * freed since, or none stood for the life. */
+static void replay_live(replay *r, uint32_t life, uint32_t turn, bool is_freed)
+{
+    const neap_block *block = r->pattern->actors[life].now[turn];
+    uint32_t place = place_of(r, life, turn);
+    r->ids[place] = block ? block->id : r->pattern->ids[place];
+    if (block || is_freed) {
+        np_recorder_add_live(&r->m->recorder, r->ids[place], r->pattern->program.lives.items[life].bytes);
+    }
+}
+
+/* The blocks of a life that were live at the iteration's start, oldest first. */
+static void replay_life(replay *r, uint32_t i)
+{
+    const np_program_life *life = &r->pattern->program.lives.items[i];
+    const np_actor *actor = &r->pattern->actors[i];
+    uint32_t length = (uint32_t)r->pattern->program.events.n;
+    uint32_t n_live = life->persistent ? 1 : life->end / length;
+    bool is_new = !life->persistent && life->begin < r->m->cursor;
+    bool is_freed = !life->persistent && life->end % length < r->m->cursor;
+    r->malloc[i] = is_new ? turn_before(r, i, actor->next_malloc) : actor->next_malloc;
+    r->free[i] = is_freed ? turn_before(r, i, actor->next_free) : actor->next_free;
+    for (uint32_t k = 0, turn = r->free[i]; k < n_live && k < life->n_places; k++) {
+        replay_live(r, i, turn, k == 0 && is_freed);
+        turn = turn_after(r, i, turn);
+    }
+}
+
 static void replay_start(replay *r)
 {
     neap_device *m = r->m;
-    uint32_t length = (uint32_t)r->pattern->program.events.n;
     for (uint32_t i = 0; i < r->pattern->program.lives.n; i++) {
-        const np_program_life *life = &r->pattern->program.lives.items[i];
-        const neap_block *block = r->pattern->actors[i].now[0];
-        bool was_live = life->persistent || life->end > length;
-        bool is_freed = !life->persistent && life->end > length && life->end - length < m->cursor;
-        bool is_new = !life->persistent && life->begin < m->cursor;
-        r->ids[i] = is_new  ? m->next_id++
-                    : block ? block->id
-                            : r->pattern->ids[r->pattern->actors[i].now - r->pattern->now];
-        if (was_live && (is_freed || is_new || block)) {
-            np_recorder_add_live(&m->recorder, r->ids[i], life->bytes);
-        }
+        replay_life(r, i);
     }
     for (neap_block *block = m->live; block; block = block->next) {
         block->malloc_event = UINT64_MAX;
@@ -63,13 +93,29 @@ static void replay_start(replay *r)
 static void replay_malloc(replay *r, uint32_t life)
 {
     neap_device *m = r->m;
-    neap_block *block = r->pattern->actors[life].now[0];
-    bool is_live = block && block->malloc_event == UINT64_MAX;
-    r->ids[life] = is_live ? block->id : m->next_id++;
-    if (is_live) {
+    uint32_t turn = r->malloc[life];
+    uint32_t place = place_of(r, life, turn);
+    neap_block *block = r->pattern->actors[life].now[turn];
+    r->malloc[life] = turn_after(r, life, turn);
+    r->ids[place] = block ? block->id : m->next_id++;
+    if (block) {
         block->malloc_event = m->recorder.n_events;
     }
-    np_recorder_add_malloc(&m->recorder, r->ids[life], r->pattern->program.lives.items[life].bytes);
+    np_recorder_add_malloc(&m->recorder, r->ids[place], r->pattern->program.lives.items[life].bytes);
+}
+
+static void replay_free(replay *r, uint32_t life)
+{
+    uint32_t place = place_of(r, life, r->free[life]);
+    r->free[life] = turn_after(r, life, r->free[life]);
+    np_recorder_add_free(&r->m->recorder, r->ids[place], r->pattern->program.lives.items[life].bytes);
+}
+
+/* Of several blocks the one that was malloc'd last: buffers that take turns are used while they are new. */
+static uint64_t used_id(const replay *r, uint32_t life)
+{
+    uint32_t turn = r->pattern->program.lives.items[life].persistent ? 0 : turn_before(r, life, r->malloc[life]);
+    return r->ids[place_of(r, life, turn)];
 }
 
 static neap_status replay_exec(replay *r, const np_program_event *event)
@@ -81,7 +127,7 @@ static neap_status replay_exec(replay *r, const np_program_event *event)
         status = np_array_reserve(r->m->memory, &r->use_kinds, event->n_uses + 1u);
     }
     for (uint32_t i = 0; i < event->n_uses && status == NEAP_OK; i++) {
-        r->use_ids.items[i] = r->ids[uses[i].life];
+        r->use_ids.items[i] = used_id(r, uses[i].life);
         r->use_kinds.items[i] = (neap_access_kind)uses[i].kind;
     }
     if (status == NEAP_OK) {
@@ -101,8 +147,7 @@ static neap_status replay_events(replay *r)
             replay_malloc(r, event->subject);
             break;
         case NEAP_EVENT_FREE:
-            np_recorder_add_free(&r->m->recorder, r->ids[event->subject],
-                                 r->pattern->program.lives.items[event->subject].bytes);
+            replay_free(r, event->subject);
             break;
         case NEAP_EVENT_EXEC:
             status = replay_exec(r, event);
@@ -114,12 +159,15 @@ static neap_status replay_events(replay *r)
 
 void np_replay_lap(neap_device *m)
 {
-    size_t n_lives = m->pattern->program.lives.n;
-    replay r = {.m = m, .pattern = m->pattern};
+    const np_pattern *pattern = m->pattern;
+    size_t n_lives = pattern->program.lives.n;
+    replay r = {.m = m, .pattern = pattern};
     neap_status status = NEAP_NO_MEMORY;
     m->n_settled++;
-    r.ids = np_memory_alloc_zero(m->memory, n_lives, sizeof *r.ids);
-    if (r.ids && can_be_replayed(m, m->pattern)) {
+    r.ids = np_memory_alloc_zero(m->memory, pattern->n_now, sizeof *r.ids);
+    r.malloc = np_memory_alloc_zero(m->memory, n_lives, sizeof *r.malloc);
+    r.free = np_memory_alloc_zero(m->memory, n_lives, sizeof *r.free);
+    if (r.ids && r.malloc && r.free && can_be_replayed(m, pattern)) {
         np_recorder_begin_empty(&m->recorder);
         replay_start(&r);
         status = replay_events(&r);
@@ -128,7 +176,9 @@ void np_replay_lap(neap_device *m)
         np_recorder_begin(&m->recorder, m->live);
     }
     m->recorder.is_whole = (status == NEAP_OK || m->cursor == 0) && m->recorder.trace;
-    np_memory_free(m->memory, r.ids, n_lives, sizeof *r.ids);
+    np_memory_free(m->memory, r.ids, pattern->n_now, sizeof *r.ids);
+    np_memory_free(m->memory, r.malloc, n_lives, sizeof *r.malloc);
+    np_memory_free(m->memory, r.free, n_lives, sizeof *r.free);
     np_array_free(m->memory, &r.use_ids);
     np_array_free(m->memory, &r.use_kinds);
 }

@@ -4,6 +4,9 @@
  * before it. Among several patterns the one is expected that came after the longest run of iterations like the last. */
 #include "run/manager.h"
 
+enum { MANY_LAPS = 64, MANY_EVENTS = 20000 };
+
+#define LOW_LOAD 0.5     /* of the highest load */
 #define LEAST_SWING 0.02 /* of the highest load: layers that come and go are no iteration */
 
 /* ---- is this a start? ---- */
@@ -81,10 +84,19 @@ static bool has_ended(const neap_device *m)
     return false;
 }
 
+/* A loop within an iteration, of layers, say, repeats too. It is none of the program's iterations if the load was far higher
+ * not long ago. */
+static bool is_inner_loop(const neap_device *m, const np_pattern *pattern)
+{
+    uint64_t n = MANY_LAPS * pattern->program.events.n;
+    bool is_low = (double)pattern->program.peak_load < LOW_LOAD * (double)m->stats.peak_live;
+    return m->is_beneath && is_low && m->stats.n_events - m->last_high_event < (n > MANY_EVENTS ? n : MANY_EVENTS);
+}
+
 /* Is the event the first of the pattern, and are the blocks what they are at its start? */
 static bool is_start(neap_device *m, np_pattern *pattern, np_casting how, neap_event_kind kind, uint64_t key)
 {
-    return begins_with(pattern, kind, key) && np_cast(m, pattern, how) &&
+    return begins_with(pattern, kind, key) && !is_inner_loop(m, pattern) && np_cast(m, pattern, how) &&
            (how == NP_CAST_BY_SIZE || ends_with(m, pattern) || !has_strangers(m));
 }
 

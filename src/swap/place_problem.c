@@ -371,7 +371,7 @@ static neap_status add_held(np_place_problem *p, uint32_t life_index, const np_s
                  .life = life_index,
                  .begin = life->begin,
                  .end = life->end,
-                 .is_view = home && !life->persistent && (life->end > p->round || home->is_view),
+                 .is_view = home && !life->persistent && (life->end >= p->round || home->is_view),
                  .parts = parts,
                  .n_parts = n_parts};
     if (home && (home->is_outside || home->pages) && (!life->persistent || (home->is_outside && n_parts > 0))) {

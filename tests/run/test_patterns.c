@@ -90,6 +90,57 @@ static void test_evaluation(void **state)
     learn_all(evaluates, 13 * 6, 2);
 }
 
+/* ---- in no order, beneath a program ---- */
+
+/* Which kind is next cannot be known: a step that logs parts from the others in the midst of its forward pass, an evaluation
+ * after it. */
+static little_twist drawn(little_program *p, uint32_t lap)
+{
+    np_rng rng = np_rng_make(lap + 1);
+    uint64_t kind = lap < 12 ? 0 : np_rng_below(&rng, 3);
+    (void)p;
+    return kind == 0   ? plain
+           : kind == 1 ? (little_twist){LITTLE_EXTRA_WORK, 5}
+                       : (little_twist){LITTLE_FORWARD_ONLY, 0};
+}
+
+/* Of two lengths, one of which is not seen before the plan. */
+static little_twist drawn_lengths(little_program *p, uint32_t lap)
+{
+    np_rng rng = np_rng_make(lap + 1);
+    p->options.act_bytes = (lap >= 12 && np_rng_below(&rng, 2) == 0 ? 5 : 8) * LITTLE_PAGE;
+    return plain;
+}
+
+static void learn_beneath(schedule *of, double share, bool has_crossing, uint32_t n_patterns)
+{
+    little_options options = {.device = {.limit_share = share}, .has_crossing = has_crossing};
+    little_program p;
+    neap_stats before;
+    neap_stats after;
+    little_open(&p, &options);
+    np_beneath_begin(p.device, 1, 0);
+    little_begin(&p);
+    before = run(&p, of, 0, 160);
+    after = run(&p, of, 160, 200);
+    ASSERT_EQ(after.n_departures, before.n_departures);
+    ASSERT_EQ(after.n_iterations, before.n_iterations + 200);
+    ASSERT_GE(after.n_patterns, n_patterns);
+    ASSERT_TRUE(share == 0 || after.held <= after.limit);
+    little_end(&p);
+}
+
+static void test_drawn(void **state)
+{
+    (void)state;
+    for (int crossing = 0; crossing <= 1; crossing++) {
+        learn_beneath(drawn, 0, crossing, 3);
+        learn_beneath(drawn, 0.7, crossing, 3);
+        learn_beneath(drawn_lengths, 0, crossing, 2);
+        learn_beneath(drawn_lengths, 0.7, crossing, 2);
+    }
+}
+
 /* ---- shapes in turn ---- */
 
 static little_twist two_shapes(little_program *p, uint32_t lap)
@@ -258,9 +309,9 @@ static void test_makes_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logging_step), cmocka_unit_test(test_cut_short),  cmocka_unit_test(test_evaluation),
-        cmocka_unit_test(test_shapes),       cmocka_unit_test(test_for_good),   cmocka_unit_test(test_and_back),
-        cmocka_unit_test(test_too_many),     cmocka_unit_test(test_makes_room),
+        cmocka_unit_test(test_logging_step), cmocka_unit_test(test_cut_short), cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_drawn),        cmocka_unit_test(test_shapes),    cmocka_unit_test(test_for_good),
+        cmocka_unit_test(test_and_back),     cmocka_unit_test(test_too_many),  cmocka_unit_test(test_makes_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
