@@ -20,6 +20,8 @@
  *   - Intervals are half-open. Sizes and offsets are bytes.
  *   - Nothing here prints, exits, or keeps global state (but the text of neap_device_error, by thread). Distinct objects may be used by distinct threads at once.
  *   - The same input, options and seed give the same plan, unless a time limit cut the search short.
+ *   - Programs built against 0.N run with every 0.N.P: within a minor version functions and structures stay as they are. Another
+ *     minor version is another library (libneap.so.0.N), until 1.0.
  */
 #ifndef NEAP_H
 #define NEAP_H

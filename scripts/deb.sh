@@ -3,7 +3,7 @@
 # told. What is built on the way stays in FOLDER/deb.
 #
 #   neap          the command, the library that it loads into programs, the Python module, the documents
-#   libneap0      the shared library
+#   libneap0.1    the shared library, by the version of its interface
 #   libneap-dev   the header, the static library, the files of pkg-config and CMake
 #
 # Flags are those of Debian itself; what a package depends on is read from its programs (dpkg-shlibdeps). No script runs
@@ -23,6 +23,7 @@ done
 version=$(sed -n 's/^#define NEAP_VERSION_STRING "\(.*\)"$/\1/p' include/neap.h)
 series=${version%.*} # before 1.0 the next minor version may change the interface
 next=${series%.*}.$((${series#*.} + 1))
+shared=libneap$series # libneap.so.$series is in it
 package_version=$version-1
 architecture=$(dpkg --print-architecture)
 maintainer="${DEBFULLNAME:-The neap authors} <${DEBEMAIL:-authors@neap.invalid}>"
@@ -49,7 +50,7 @@ if ! grep -qsxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$build/CMakeCache.txt" ||
         -DCMAKE_BUILD_TYPE=Release -DNEAP_BUILD_TESTS=OFF -DNEAP_BUILD_BENCH=OFF
 fi
 quietly cmake --build "$build" -j "$(nproc 2>/dev/null || echo 2)" --target product
-rm -rf "$work/all" "$work/neap" "$work/libneap0" "$work/libneap-dev"
+rm -rf "$work/all" "$work/neap" "$work/$shared" "$work/libneap-dev"
 DESTDIR=$work/all quietly cmake --install "$build"
 libraries=$(cd "$work/all" && dirname "$(find usr/lib -name libneap.a)")
 
@@ -68,15 +69,15 @@ cd "$work/all"
 for path in usr/bin usr/lib/neap usr/share; do
     [ ! -e $path ] || take neap $path
 done
-take libneap0 "$libraries"/libneap.so.*
+take "$shared" "$libraries"/libneap.so.*
 take libneap-dev usr/include/neap.h "$libraries"/{libneap.so,libneap.a,pkgconfig/neap.pc,cmake/neap}
 left=$(find . ! -type d)
 [ -z "$left" ] || { echo "deb.sh: no package has $left" >&2; exit 1; }
 cd "$root"
 
-find "$work/neap" "$work/libneap0" -type f \( -path '*/bin/*' -o -name '*.so*' \) \
+find "$work/neap" "$work/$shared" -type f \( -path '*/bin/*' -o -name '*.so*' \) \
     -exec strip --strip-unneeded -R .comment -R .note {} +
-find "$work/neap" "$work/libneap0" -name '*.so*' -type f -exec chmod 644 {} +
+find "$work/neap" "$work/$shared" -name '*.so*' -type f -exec chmod 644 {} +
 strip --strip-debug --enable-deterministic-archives -R .comment -R .note "$work/libneap-dev/$libraries/libneap.a"
 modules=$work/neap/usr/lib/python3/dist-packages
 install -d "$modules/neap" "$modules/neap-$version.dist-info"
@@ -130,15 +131,15 @@ EOF
     echo "${out#"$root"/}/${package}_${package_version}_$architecture.deb"
 }
 
-mkdir -p "$work/neap/DEBIAN" "$work/libneap0/DEBIAN"
+mkdir -p "$work/neap/DEBIAN" "$work/$shared/DEBIAN"
 install -m 755 /dev/stdin "$work/neap/DEBIAN/prerm" <<'EOF'
 #!/bin/sh
 # What Python has compiled there is no file of the package.
 set -e
 rm -rf /usr/lib/python3/dist-packages/neap/__pycache__
 EOF
-echo "libneap 0 libneap0 (>= $series), libneap0 (<< $next~)" >"$work/libneap0/DEBIAN/shlibs"
-echo "activate-noawait ldconfig" >"$work/libneap0/DEBIAN/triggers"
+echo "libneap $series $shared (>= $series), $shared (<< $next~)" >"$work/$shared/DEBIAN/shlibs"
+echo "activate-noawait ldconfig" >"$work/$shared/DEBIAN/triggers"
 
 pack neap utils "$(needs neap)" "lowers the high-water mark of GPU memory" "Suggests: python3" <<'EOF'
 neap runs programs that repeat themselves, deep-learning training above all, in
@@ -149,12 +150,12 @@ memory from the plan.
 This package has the neap command, which also plans recorded runs, and a Python
 module that tells a program what neap does with its memory.
 EOF
-pack libneap0 libs "$(needs libneap0)" "plans device memory (shared library)" "Multi-Arch: same" <<'EOF'
+pack "$shared" libs "$(needs "$shared")" "plans device memory (shared library)" "Multi-Arch: same" <<'EOF'
 A device for programs in C: it watches what a program allocates and executes,
 plans where every block of memory stands and when it can be away, and serves
 memory from the plan.
 EOF
-pack libneap-dev libdevel "libneap0 (= $package_version), zlib1g-dev" "plans device memory (development files)" \
+pack libneap-dev libdevel "$shared (= $package_version), zlib1g-dev" "plans device memory (development files)" \
     "Multi-Arch: same" <<'EOF'
 A device for programs in C: it watches what a program allocates and executes,
 plans where every block of memory stands and when it can be away, and serves

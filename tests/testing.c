@@ -19,6 +19,12 @@ uint64_t test_cpu_ns(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+void test_retried(const char *what, int n_tries)
+{
+    (void)printf("[  RETRIED ] %s: try %d of %d\n", what, n_tries, TEST_TRIES);
+    (void)fflush(stdout);
+}
+
 /* ---------------------------------------------------------------- assertions ---- */
 
 void test_fail(const char *file, int line, const char *format, ...)

@@ -38,6 +38,11 @@ uint32_t test_rounds(uint32_t few, uint32_t many);
  * goes on while others compute. */
 uint64_t test_cpu_ns(void);
 
+/* For what ends by the clock all the same, as a planner does: another try with more time, after this line. The summary of
+ * `make test` counts and names them. A test that tries again has an end: TEST_TRIES. */
+enum { TEST_TRIES = 5 };
+void test_retried(const char *what, int n_tries);
+
 /* ---------------------------------------------------------------- assertions ---- */
 
 /* Integers of any type; they are compared by value, so -1 is below 0u. */

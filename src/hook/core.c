@@ -455,8 +455,8 @@ bool np_hook_get_facts(size_t index, np_hook_facts *facts)
             facts->stats = stats;
             facts->ordinal = device->ordinal;
             facts->aside = np_the_hook.aside;
-            facts->is_learning = atomic_load(&device->manager->learner.is_busy) &&
-                                 !atomic_load(&device->manager->learner.has_news);
+            facts->is_learning =
+                atomic_load(&device->manager->learner.is_busy) && !atomic_load(&device->manager->learner.has_news);
             facts->seconds = (double)(np_clock_ns() - device->begin_ns) * 1e-9;
             facts->side_bytes = device->manager->side.slabs.n * device->manager->side.slab_bytes;
             facts->side_live = device->manager->side.peak_bytes;

@@ -128,13 +128,13 @@ bool np_hook_report_name(const char *file, char *path, size_t bytes)
     return n >= 0 && (size_t)n < bytes;
 }
 
-void np_hook_report_put(const char *report, const char *text, size_t n)
+void np_hook_report_put(const char *file, const char *text, size_t n)
 {
     char path[PATH_MAX];
-    if (!report) {
+    if (!file) {
         (void)np_hook_put(STDERR_FILENO, text, n);
-    } else if (!np_hook_report_name(report, path, sizeof path)) {
-        np_hook_say("cannot write the report: its name is too long");
+    } else if (!np_hook_report_name(file, path, sizeof path)) {
+        np_hook_say("cannot write %.60s...: the name is too long", file);
     } else if (!write_file(path, text, n)) {
         np_hook_say("cannot write %s: %s", path, strerror(errno)); /* NOLINT(concurrency-mt-unsafe): glibc's is safe */
     }

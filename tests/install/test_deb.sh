@@ -19,7 +19,7 @@ fail() { echo "$*"; exit 1; }
 cd "$NEAP_BUILD_DIR"
 version=$(sed -n 's/^#define NEAP_VERSION_STRING "\(.*\)"$/\1/p' "$NEAP_SOURCE_DIR/include/neap.h")
 neap=$(grep -o "neap_$version-1_[a-z0-9]*\.deb$" "$work/made")
-shared=$(grep -o "libneap0_$version-1_[a-z0-9]*\.deb$" "$work/made")
+shared=$(grep -o "libneap[0-9.]*_$version-1_[a-z0-9]*\.deb$" "$work/made")
 dev=$(grep -o "libneap-dev_$version-1_[a-z0-9]*\.deb$" "$work/made")
 
 # ---- roots: $root is the one at hand ----
@@ -130,4 +130,4 @@ for program in pkg pkg-static cmake cmake-static; do
     inside "/tmp/$program" || fail "the program made by $program does not work"
 done
 install_deb "$dev"
-purge libneap-dev libneap0
+purge libneap-dev libneap${version%.*}

@@ -20,6 +20,10 @@ version=$(sed -n 's/^#define NEAP_VERSION_STRING "\(.*\)"$/\1/p' "$NEAP_SOURCE_D
     { echo "neap.pc has another version than $version"; exit 1; }
 
 # Declared and exported are the same set.
+# Before 1.0 each minor version is an interface of its own: a program linked to one must not get another.
+soname=$(objdump -p "$lib/libneap.so" | awk '$1 == "SONAME" { print $2 }')
+version=$(sed -n 's/^#define NEAP_VERSION_STRING "\(0\.[0-9]*\)\..*/\1/p' "$NEAP_SOURCE_DIR/include/neap.h")
+[ -n "$version" ] && [ "$soname" != "libneap.so.$version" ] && { echo "the library is $soname, not libneap.so.$version"; exit 1; }
 nm -D --defined-only "$lib/libneap.so" | awk '{ sub(/@.*/, "", $3); print $3 }' | sort >"$work/exported"
 $cc -E -P "$work/moved/include/neap.h" | grep -v '^typedef' | grep -o '\bneap_[a-z0-9_]*(' | tr -d '(' | sort -u \
     >"$work/declared"
