@@ -12,7 +12,8 @@ enum {
     LOWER_TRIALS = 4,
     LOWER_STEPS = 24,
     MAX_TARGETS = 60,
-    HOPELESS_PART = 16
+    HOPELESS_PART = 16,
+    SETTLE_ROUNDS = 3
 };
 
 #define PLACE_SECONDS 0.15
@@ -211,11 +212,43 @@ static neap_status lower(np_planner *planner, np_judged *judged)
     return status;
 }
 
-/* Judges a plan without a limit, by the lowest footprint found. */
+neap_status np_planner_settle(np_planner *planner, np_judged *judged)
+{
+    const neap_memory *memory = planner->timeline->memory;
+    neap_status status = NEAP_OK;
+    bool is_better = true;
+    for (int i = 0;
+         i < SETTLE_ROUNDS && is_better && status == NEAP_OK && judged->simulation.peak > judged->place.footprint;
+         i++) {
+        uint64_t limit = judged->place.footprint;
+        np_judged trial = {0};
+        status = np_judged_copy(judged, memory, &trial);
+        if (status == NEAP_OK) {
+            status = np_planner_judge(planner, limit, PLACE_SECONDS, limit, &trial);
+        }
+        is_better = status == NEAP_OK && trial.simulation.possible &&
+                    trial.simulation.overhead <= judged->simulation.overhead &&
+                    trial.place.footprint <= judged->simulation.peak;
+        if (is_better) {
+            np_judged_exchange(judged, &trial);
+        }
+        np_judged_free(&trial, memory);
+    }
+    if (status == NEAP_OK && judged->simulation.peak > judged->place.footprint) {
+        judged->place.footprint = judged->layout.footprint = judged->simulation.peak;
+    }
+    return status;
+}
+
+/* Judges a plan without a limit, by the lowest footprint found. A program that is run has its copies wait for the bytes
+ * that they need, and is judged with that (run/forecast.h). */
 static neap_status judge_freely(np_planner *planner, np_judged *judged)
 {
     neap_status status = np_planner_judge(planner, UINT64_MAX, PLACE_SECONDS, 0, judged);
-    return status == NEAP_OK ? lower(planner, judged) : status;
+    if (status == NEAP_OK) {
+        status = lower(planner, judged);
+    }
+    return status == NEAP_OK && !planner->held ? np_planner_settle(planner, judged) : status;
 }
 
 /* Fewer swaps can need less memory, since each swapped block must find its place again: several targets between the

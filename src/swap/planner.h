@@ -77,6 +77,10 @@ static inline void np_planner_note_nearest(np_planner *planner, uint64_t footpri
     }
 }
 
+/* Holds what is there at once to the footprint: places are made for execs, and between two of them a copy in can have begun
+ * before a copy out has ended. Copies in wait for that; where time would be lost, the footprint is what is there instead. */
+neap_status np_planner_settle(np_planner *planner, np_judged *judged);
+
 /* No swaps at all: the pool alone, placed in the given time. */
 neap_status np_plan_pool(np_planner *planner, double seconds, np_judged *judged);
 

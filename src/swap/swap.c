@@ -279,7 +279,8 @@ static neap_status summarise(const setting *s, const np_judged *judged, uint64_t
     summary->bytes_out = judged->simulation.bytes_out;
     summary->bytes_in = judged->simulation.bytes_in;
     summary->footprint = judged->place.footprint;
-    summary->footprint_bound = judged->place.bound;
+    summary->footprint_bound =
+        judged->place.bound > summary->planned_peak ? judged->place.bound : summary->planned_peak;
     summary->ratio = summary->planned_peak ? (double)summary->footprint / (double)summary->planned_peak : 1;
     summary->method = neap_swap_method_name(limit ? s->options.method : NEAP_SWAP_SEARCH);
     return find_bounds(s, summary, limit != 0);
@@ -347,6 +348,9 @@ static neap_status plan_swaps(setting *s, neap_swap_plan **plan)
                         : plan_within(s, s->options.method, limit, &judged);
     if (status == NEAP_NO_PLAN) {
         fail_within(s, limit);
+    }
+    if (status == NEAP_OK) {
+        status = np_planner_settle(&s->planner, &judged);
     }
     if (status == NEAP_OK) {
         status = np_plan_bound(&s->planner, &judged);
