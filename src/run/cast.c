@@ -8,6 +8,8 @@
  * none stands has none until its malloc; a block that stands for none is beside the plan. */
 #include "run/manager.h"
 
+enum { MAX_TURNS = 8 }; /* blocks of a life that are live at once */
+
 static bool is_crossing(const np_pattern *pattern, const np_program_life *life)
 {
     return !life->persistent && life->end >= pattern->program.events.n;
@@ -126,21 +128,54 @@ static neap_block *find_like(const neap_device *m, np_pattern *pattern, uint32_t
     return last;
 }
 
-/* Of one place: the turns of several cannot be told from sizes alone. Where none is like it, it has no block. */
+/* Blocks of a life, oldest first, stand for it in turn. The pattern's own have their turns: the others' follow from those.
+ * False: that cannot be. */
+static bool stand_in_turn(np_pattern *pattern, uint32_t life, neap_block *const *blocks, uint32_t n)
+{
+    uint32_t n_places = pattern->program.lives.items[life].n_places;
+    uint32_t first = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        first = blocks[k]->pattern == pattern ? (blocks[k]->turn + n_places - k) % n_places : first;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        bool is_own = blocks[k]->pattern == pattern;
+        if (is_own && (blocks[k]->own_life != life || blocks[k]->turn != (first + k) % n_places)) {
+            return false;
+        }
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        stand(pattern, life, (first + k) % n_places, blocks[k]);
+    }
+    pattern->actors[life].next_free = first;
+    pattern->actors[life].next_malloc = (first + n) % n_places;
+    return true;
+}
+
+/* Where none is like it, the life has no block. */
 static void cast_by_size(neap_device *m, np_pattern *pattern, uint32_t index)
 {
     const np_program_life *life = &pattern->program.lives.items[index];
     np_actor *actor = &pattern->actors[index];
-    uint32_t n = n_alive(pattern, life);
+    neap_block *blocks[MAX_TURNS];
+    uint32_t n_wanted = n_alive(pattern, life);
+    uint32_t n = 0;
+    n_wanted = n_wanted < life->n_places ? n_wanted : life->n_places;
     for (uint32_t j = 0; j < life->n_places; j++) {
         actor->now[j] = NULL;
     }
     actor->next_free = 0;
-    actor->next_malloc = n % life->n_places;
-    for (uint32_t j = n < life->n_places ? n : life->n_places; j-- > 0;) {
+    actor->next_malloc = n_alive(pattern, life) % life->n_places;
+    while (n < n_wanted && n < MAX_TURNS) { /* newest first */
         neap_block *block = find_like(m, pattern, index);
-        if (block) {
-            stand(pattern, index, j, block);
+        if (!block) {
+            break;
+        }
+        block->is_standing = true; /* it is not found again */
+        blocks[MAX_TURNS - ++n] = block;
+    }
+    if (n < n_wanted || !stand_in_turn(pattern, index, &blocks[MAX_TURNS - n], n)) {
+        for (uint32_t k = 0; k < n; k++) {
+            blocks[MAX_TURNS - 1 - k]->is_standing = false;
         }
     }
 }
@@ -192,25 +227,25 @@ static bool is_alive_at(const np_pattern *pattern, const np_program_life *life, 
     return life->persistent || life->end >= pattern->program.events.n + cursor;
 }
 
-/* The blocks of a life that is part of the iteration so far, oldest first. False: one of them cannot stand. */
+/* The blocks of a life that is part of the iteration so far. False: one of them cannot stand. */
 static bool cast_same(np_pattern *to, uint32_t life, const np_pattern *from, uint32_t own)
 {
     const np_actor *actor = &from->actors[own];
     uint32_t n_places = from->program.lives.items[own].n_places;
+    neap_block *blocks[MAX_TURNS];
     uint32_t n = 0;
-    for (uint32_t k = 0; k < n_places; k++) {
+    for (uint32_t k = 0; k < n_places; k++) { /* oldest first */
         neap_block *block = actor->now[(actor->next_free + k) % n_places];
         if (!block) {
             continue;
         }
-        if (n == to->program.lives.items[life].n_places || block->is_standing || must_stay(to, life, block)) {
+        if (n == MAX_TURNS || n == to->program.lives.items[life].n_places || block->is_standing ||
+            must_stay(to, life, block)) {
             return false;
         }
-        stand(to, life, n++, block);
+        blocks[n++] = block;
     }
-    to->actors[life].next_free = 0;
-    to->actors[life].next_malloc = n % to->program.lives.items[life].n_places;
-    return true;
+    return n == 0 || stand_in_turn(to, life, blocks, n);
 }
 
 bool np_cast_branch(neap_device *m, const np_pattern *from, np_pattern *to, const uint32_t *life_of, uint32_t cursor)
