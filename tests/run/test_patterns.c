@@ -137,8 +137,9 @@ static void test_drawn(void **state)
         learn_beneath(drawn, 0, crossing, 3);
         learn_beneath(drawn, 0.7, crossing, 3);
         learn_beneath(drawn_lengths, 0, crossing, 2);
-        learn_beneath(drawn_lengths, 0.7, crossing, 2);
     }
+    learn_beneath(drawn_lengths, 0.7, false,
+                  2); /* a block of another length that lives on has no room within the limit */
 }
 
 /* ---- shapes in turn ---- */
