@@ -620,8 +620,10 @@ typedef struct neap_stats {
     double overhead;      /* measured: the median planned iteration against the undisturbed one; NaN: not known */
     double iteration_ns;  /* the undisturbed one; 0: not known */
     uint64_t metadata_bytes; /* of the plans, for each event of their periods */
-    bool plan_was_loaded;    /* from the plan cache */
-    bool is_planning;        /* a plan is being made, or others are being tried: what is active may not be the last */
+    bool
+        is_limit_unplanned; /* the limit is held, but no plan was followed yet: blocks move when work needs them: slow */
+    bool plan_was_loaded;   /* from the plan cache */
+    bool is_planning;       /* a plan is being made, or others are being tried: what is active may not be the last */
 } neap_stats;
 
 void neap_get_stats(neap_device *device, neap_stats *stats);

@@ -52,6 +52,7 @@ class DeviceStats(TypedDict, total=False):
     n_iterations: int  # served from a plan from begin to end
     n_patterns: int  # that have a plan
     n_branches: int  # times that an iteration turned out to be of another kind, whose plan was followed then
+    is_limit_unplanned: bool  # the limit is held, but no plan was followed yet: blocks move when work needs them: slow
     n_beside: int  # pieces of work that are in no plan, and need none: a loss that is logged
     n_visits: int  # kernels for which a block that was away came, and went again
     n_departures: int  # times that the program left its plan, and why:

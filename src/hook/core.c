@@ -439,6 +439,8 @@ static void fill_beginning(const np_hook_device *device, np_hook_facts *facts)
         facts->swap_seconds = (double)(m->first_swap_ns - device->begin_ns) * 1e-9;
     }
     facts->is_verified = np_the_hook.settings.is_verified;
+    facts->limit_asked = np_the_hook.settings.limit;
+    facts->share_asked = np_the_hook.settings.limit_share;
 }
 
 bool np_hook_get_facts(size_t index, np_hook_facts *facts)

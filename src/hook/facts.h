@@ -27,9 +27,11 @@ typedef struct np_hook_facts {
 
     uint64_t pool_iteration; /* iterations seen before the first plan was followed; UINT64_MAX: none was */
     double pool_seconds;
-    double swap_seconds; /* until the first plan with swaps; 0: none was */
-    bool is_learning;    /* the planner's thread has work: it does not depend on what the program does meanwhile */
-    bool is_verified;    /* neap verify has passed for this program */
+    double swap_seconds;  /* until the first plan with swaps; 0: none was */
+    uint64_t limit_asked; /* bytes; 0: none was asked for in bytes */
+    double share_asked;   /* of the peak load; 0: none was asked for */
+    bool is_learning;     /* the planner's thread has work: it does not depend on what the program does meanwhile */
+    bool is_verified;     /* neap verify has passed for this program */
 } np_hook_facts;
 
 /* How many devices the process has used through neap; facts of one. From any thread, also while the process ends. */

@@ -87,8 +87,25 @@ static void put_memory(np_hook_sink *sink, const np_hook_facts *facts)
     np_hook_sink_put(sink, "\n");
 }
 
+/* A limit that was asked for, and does not hold, is said, with the reason. */
+static void put_limit_asked(np_hook_sink *sink, const np_hook_facts *facts)
+{
+    put_label(sink, facts, "limit");
+    if (facts->share_asked > 0) {
+        np_hook_sink_put_share(sink, facts->share_asked);
+        np_hook_sink_put(sink, " of the peak load");
+    } else {
+        np_hook_sink_put_bytes(sink, facts->limit_asked);
+    }
+    np_hook_sink_put(sink, " asked, not in force: %s\n",
+                     facts->aside ? "neap has stepped aside" : "the load has not risen to its height twice");
+}
+
 static void put_limit(np_hook_sink *sink, const np_hook_facts *facts)
 {
+    if (facts->stats.limit == 0 && (facts->share_asked > 0 || facts->limit_asked > 0)) {
+        put_limit_asked(sink, facts);
+    }
     if (facts->stats.limit == 0) {
         return;
     }
@@ -103,6 +120,12 @@ static void put_limit(np_hook_sink *sink, const np_hook_facts *facts)
         np_hook_sink_put(sink, "; more was held");
     }
     np_hook_sink_put(sink, "\n");
+    if (facts->stats.is_limit_unplanned) {
+        put_label(sink, facts, "slow");
+        np_hook_sink_put(sink,
+                         "the limit is held without a plan: blocks move when work needs them, and the program waits. "
+                         "Where sizes differ in each iteration, fewer of them help\n");
+    }
 }
 
 static void put_swapped(np_hook_sink *sink, const np_hook_facts *facts)
@@ -256,6 +279,9 @@ size_t np_hook_report_line(const np_hook_facts *facts, char *text, size_t bytes)
         np_hook_sink_put(&sink, " of ");
         np_hook_sink_put_bytes(&sink, stats->limit);
     }
+    if (stats->is_limit_unplanned) {
+        np_hook_sink_put(&sink, " (slow: without a plan)");
+    }
     if (stats->peak_load) {
         np_hook_sink_put(&sink, ", peak load ");
         np_hook_sink_put_bytes(&sink, stats->peak_load);
@@ -364,6 +390,7 @@ static void put_stats(np_hook_sink *sink, const neap_stats *stats)
     put_real(sink, "overhead", stats->overhead);
     put_real(sink, "iteration_ns", stats->iteration_ns > 0 ? stats->iteration_ns : NAN);
     put_uint(sink, "metadata_bytes", stats->metadata_bytes);
+    put_bool(sink, "is_limit_unplanned", stats->is_limit_unplanned);
     put_bool(sink, "plan_was_loaded", stats->plan_was_loaded);
     put_bool(sink, "is_planning", stats->is_planning);
 }
@@ -398,6 +425,8 @@ size_t np_hook_report_json(const np_hook_facts *facts, char *text, size_t bytes)
     put_uint_if(&sink, "pool_iteration", facts->pool_iteration != UINT64_MAX, facts->pool_iteration);
     put_real(&sink, "pool_seconds", facts->pool_iteration != UINT64_MAX ? facts->pool_seconds : NAN);
     put_real(&sink, "swap_seconds", facts->swap_seconds > 0 ? facts->swap_seconds : NAN);
+    put_known(&sink, "limit_asked", facts->limit_asked);
+    put_real(&sink, "share_asked", facts->share_asked > 0 ? facts->share_asked : NAN);
     put_bool(&sink, "is_learning", facts->is_learning);
     put_bool(&sink, "is_verified", facts->is_verified);
     np_hook_sink_put(&sink, "}");

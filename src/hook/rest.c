@@ -26,6 +26,17 @@ void np_hook_rest_init(np_hook_device *device)
     device->manager->rest.is_offered = is_wanted(&np_the_hook.settings);
 }
 
+/* Work that was given so far, and not seen, has marks from here on: it can be waited for. */
+static void mark_unseen(np_hook_device *device)
+{
+    np_device *d = device->manager->device;
+    for (np_stream lane = 0; lane < NP_MAX_STREAMS; lane++) {
+        if (device->streams[lane]) {
+            (void)d->api->end(d, lane);
+        }
+    }
+}
+
 /* Under the lock, within whatever ends the plan. */
 static void on_end(void *user)
 {
@@ -34,6 +45,7 @@ static void on_end(void *user)
     if (!np_hook_watch_work(true)) {
         atomic_store(&device->rest.has_lost_sight, true);
     }
+    mark_unseen(device);
 }
 
 static bool can_begin(const np_hook_device *device)
@@ -60,14 +72,9 @@ void np_hook_rest_after(np_hook_device *device)
 {
     np_hook_rest *rest = &device->rest;
     const neap_device *m = device->manager;
-    np_device *d = m->device;
     if (rest->has_ended) { /* another thread may have given work that was not seen, and not waited for */
         rest->has_ended = false;
-        for (np_stream lane = 0; lane < NP_MAX_STREAMS; lane++) {
-            if (device->streams[lane]) {
-                (void)d->api->end(d, lane);
-            }
-        }
+        mark_unseen(device);
     }
     if (m->state != NEAP_STATE_RUN || m->rest.is_on || rest->n_looked == m->stats.n_iterations) {
         return;

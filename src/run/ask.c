@@ -4,8 +4,9 @@
 #include "run/manager.h"
 #include "run/unseen.h"
 
-enum { CHECK_EVERY = 32 };    /* events between two looks at the detector */
-enum { MANY_ITERATIONS = 4 }; /* as many events are more than an iteration of another kind */
+enum { UNPLANNED_EVENTS = 20000 }; /* without a plan, before it is said that this is slow */
+enum { CHECK_EVERY = 32 };         /* events between two looks at the detector */
+enum { MANY_ITERATIONS = 4 };      /* as many events are more than an iteration of another kind */
 
 #define URGENT_SHARE 0.25                    /* of the time for planning */
 #define FIRST_PAUSE_NS ((uint64_t)250000000) /* before planning is tried again, doubled each time it fails */
@@ -482,6 +483,20 @@ static bool is_within_iteration(const neap_device *m)
     return m->state == NEAP_STATE_LEAVE && m->recorder.is_whole && m->recorder.n_events < MANY_ITERATIONS * longest;
 }
 
+/* Said once: a program that is slow for that reason should know it. */
+static void say_unplanned(neap_device *m)
+{
+    if (!m->is_unplanned_said && m->is_beneath && m->limit_pages != UINT32_MAX && m->patterns.n == 0 &&
+        m->stats.bytes_out > 0 && m->stats.n_events >= UNPLANNED_EVENTS) {
+        m->is_unplanned_said = true;
+        np_log(m, NEAP_LOG_WARN,
+               "no iteration repeats so far: the limit of %llu bytes is held by moving blocks when work needs "
+               "them, and the program waits for each. Where sizes differ in each iteration, fewer of "
+               "them (padding to a few lengths) help",
+               (unsigned long long)m->limit_pages * m->device->page_bytes);
+    }
+}
+
 void np_look_for_pattern(neap_device *m)
 {
     bool seen = false;
@@ -499,6 +514,7 @@ void np_look_for_pattern(neap_device *m)
     if (m->recorder.n_events % CHECK_EVERY != 0) {
         return;
     }
+    say_unplanned(m);
     if (m->is_beneath) {
         np_beneath_replan(m);
         is_busy = atomic_load(&m->learner.is_busy);

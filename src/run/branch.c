@@ -5,6 +5,9 @@
  * followed from there on: the blocks of the iteration so far stand in it. That is no departure; it waits for the work under
  * way, as entering a plan does.
  *
+ * Where work is not looked at (rest.h), a lap may turn out to be of another kind at its first malloc or free. Work is looked
+ * at again from there on.
+ *
  * A block that has its address in the arena can stand nowhere but at its place, which the other plan has elsewhere. So where
  * iterations are known to part, blocks that live there are planned as views, in both plans. */
 #include <string.h>
@@ -187,7 +190,7 @@ static bool try_branch(neap_device *m, np_pattern *to, const np_actual *actual)
 
 bool np_branch(neap_device *m, const np_actual *actual)
 {
-    if (!m->is_beneath || m->rest.is_on || m->cursor == 0) {
+    if (!m->is_beneath) {
         return false;
     }
     for (size_t i = m->patterns.n; i-- > 0 && m->state == NEAP_STATE_RUN;) {

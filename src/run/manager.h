@@ -112,6 +112,7 @@ struct neap_device {
     uint32_t limit_pages;         /* the limit that holds now, raised where it has to be; UINT32_MAX: none */
     uint32_t most_raised;         /* the most it was said to be raised to */
     bool is_raised;               /* for the work at hand */
+    bool is_unplanned_said;       /* that the limit is held without a plan */
     bool is_share_in_force;       /* asked_pages is a share of the highest load so far */
     bool is_limit_late;           /* a share holds from the first plan with swaps on, as before */
     bool is_load_high;            /* it has been near its height since it was last low */

@@ -39,6 +39,7 @@ void neap_get_stats(neap_device *device, neap_stats *stats)
     stats->is_planning = atomic_load(&device->learner.is_busy) || device->refine.measured ||
                          (device->pattern && device->pattern->is_quick);
     stats->overhead = NAN;
+    stats->is_limit_unplanned = stats->limit > 0 && !device->pattern && stats->bytes_out > 0;
     if (device->pattern) {
         np_follow_note_laps(device);
         stats->peak_load = np_highest_load(device);
