@@ -398,7 +398,7 @@ static neap_status prepare(neap_device *m, np_pattern *pattern, uint32_t cursor)
         set_homes(m, pattern);
         status = send_astray(m, pattern);
     }
-    if (status == NEAP_OK && (uint64_t)m->pages.n_held + n_missing_beside(pattern) > m->limit_pages) {
+    if (status == NEAP_OK && (uint64_t)m->pages.n_held + n_missing_beside(pattern) > np_room_usual(m)) {
         np_arena_shrink_for(m, pattern);
     }
     if (status == NEAP_OK) {
@@ -476,7 +476,7 @@ static void take_over(neap_device *m, np_pattern *pattern, uint32_t cursor)
 bool np_enter_cast(neap_device *m, np_pattern *pattern, uint32_t cursor)
 {
     neap_status status;
-    m->n_at_start = cursor == 0 ? m->n_listed : m->n_at_start;
+    m->sizes_at_start = cursor == 0 ? m->listed_sizes : m->sizes_at_start;
     m->is_entering = true;
     status = prepare(m, pattern, cursor);
     m->is_entering = false;

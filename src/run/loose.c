@@ -4,6 +4,7 @@
  * with its neighbours. Under a limit pages come with the first work that uses the block, not with its malloc. */
 #include <string.h>
 
+#include "base/hash.h"
 #include "run/manager.h"
 
 /* ---- lists ---- */
@@ -16,7 +17,7 @@ void np_live_add(neap_device *m, neap_block *block)
         m->live->previous = block;
     }
     m->live = block;
-    m->n_listed++;
+    m->listed_sizes += np_mix64(block->bytes);
     block->is_live = true;
 }
 
@@ -31,7 +32,7 @@ void np_live_remove(neap_device *m, neap_block *block)
         block->next->previous = block->previous;
     }
     block->previous = block->next = NULL;
-    m->n_listed--;
+    m->listed_sizes -= np_mix64(block->bytes);
     block->is_live = false;
 }
 

@@ -101,8 +101,8 @@ struct neap_device {
     np_array(np_retired) retired; /* oldest first */
     bool is_deferring;            /* beneath a program: a block's pages come with the first work that uses it */
     neap_block *live;             /* list of all live blocks, */
-    uint32_t n_listed;            /* as many, */
-    uint32_t n_at_start;          /* and as many as there were when a plan was entered at its start */
+    uint64_t listed_sizes;        /* a sum that stands for their sizes, */
+    uint64_t sizes_at_start;      /* and the one there was when a plan was entered at its start */
     neap_block *newest;           /* of those off the plan that can leave: most and */
     neap_block *oldest;           /* least recently used */
     uint64_t pin;                 /* number of the exec being made ready, or looked at */
@@ -238,6 +238,9 @@ neap_status np_room_take(neap_device *m, uint32_t n, uint32_t *numbers);
 
 /* The same, idle pages too: for a block that has a place in a space, in which they are to stand. */
 neap_status np_room_take_for_place(neap_device *m, uint32_t n, uint32_t *numbers);
+
+/* Pages that may be held without need: the limit, or a little more than the highest load so far. */
+uint32_t np_room_usual(const neap_device *m);
 
 /* Bytes that could be held for a moment, and no block has to leave. */
 uint64_t np_room_left(const neap_device *m);

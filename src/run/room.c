@@ -234,10 +234,15 @@ static neap_status take(neap_device *m, const demand *d, uint32_t *numbers)
     return status;
 }
 
+uint32_t np_room_usual(const neap_device *m)
+{
+    return m->limit_pages < m->device->n_pages ? m->limit_pages : usual_pages(m, 0);
+}
+
 uint64_t np_room_left(const neap_device *m)
 {
-    bool is_limited = m->limit_pages < m->device->n_pages;
-    uint32_t most = is_limited ? m->limit_pages : m->pages.n_held > 0 ? usual_pages(m, 0) : m->device->n_pages;
+    uint32_t most = m->pages.n_held > 0 ? np_room_usual(m) : m->limit_pages;
+    most = most < m->device->n_pages ? most : m->device->n_pages;
     return (m->pages.n_held < most ? most - m->pages.n_held : 0) * m->device->page_bytes;
 }
 

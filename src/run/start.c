@@ -131,13 +131,13 @@ static bool start_any(neap_device *m, bool is_known, neap_event_kind kind, uint6
     return false;
 }
 
-/* An iteration of a kind that has no plan has ended, and another one begins, if there are as many blocks again as at the
- * start of a known one, and the load has been higher in between. */
+/* An iteration of a kind that has no plan has ended, and another one begins, if the live blocks have the sizes again
+ * that they had at the start of a known one, and the load has been higher in between. */
 static bool is_boundary(const neap_device *m, neap_event_kind kind)
 {
     const np_recorder *recorder = &m->recorder;
     return kind == NEAP_EVENT_MALLOC && m->is_beneath && m->state == NEAP_STATE_LEAVE && recorder->is_whole &&
-           m->n_listed == m->n_at_start && recorder->trace &&
+           m->listed_sizes == m->sizes_at_start && recorder->trace &&
            (double)(recorder->peak_bytes - recorder->trace->live_bytes) >= LEAST_SWING * (double)m->stats.peak_live;
 }
 

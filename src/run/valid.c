@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "run/manager.h"
 
 static bool is_running(const neap_device *m)
@@ -63,12 +64,12 @@ static const char *walk_live(const neap_device *m)
     const neap_block *previous = NULL;
     const char *flaw = NULL;
     uint64_t bytes = 0;
-    uint32_t n = 0;
+    uint64_t sizes = 0;
     for (const neap_block *block = m->live; block; block = block->next) {
-        n++;
+        sizes += np_mix64(block->bytes);
     }
-    if (n != m->n_listed) {
-        return "live blocks were not counted";
+    if (sizes != m->listed_sizes) {
+        return "the sizes of live blocks are not what is said";
     }
     for (const neap_block *block = m->live; block && !flaw; block = block->next) {
         flaw = block->previous != previous                     ? "the list of live blocks is broken"
