@@ -390,6 +390,7 @@ static void keep(neap_device *m, np_lesson *lesson, np_pattern *pattern)
     pattern->is_quick = pattern->is_provisional = lesson->is_quick;
     pattern->is_hurried = lesson->is_hurried && pattern->program.swaps.n > 0;
     pattern->taken_at = m->recorder.n_events;
+    pattern->n_iterations = lesson->n_iterations;
     for (size_t i = 0; i < lesson->doubted_lives.n; i++) {
         pattern->doubted[lesson->doubted_lives.items[i]] = true;
     }

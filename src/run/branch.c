@@ -75,6 +75,10 @@ static bool has_same_place(const branch *b, uint32_t life)
 static bool is_freed(const branch *b, uint32_t life, const neap_block *block)
 {
     uint32_t own = life == NP_NO_LIFE ? NP_NO_LIFE : b->life_of[life];
+    if (life != NP_NO_LIFE && own == NP_NO_LIFE) { /* from before the iteration: it is to stand for the life */
+        return block->kind != NP_BLOCK_FLAT && block->bytes == b->to->program.lives.items[life].bytes &&
+               b->to->program.lives.items[life].begin >= b->m->cursor && np_block_has_place(b->to, life, block);
+    }
     return own != NP_NO_LIFE && b->from->actors[own].now[b->from->actors[own].next_free] == block;
 }
 
@@ -175,7 +179,7 @@ static bool try_branch(neap_device *m, np_pattern *to, const np_actual *actual)
     }
     if (is_like_it) {
         np_settle(m);
-        is_done = np_cast_branch(m, b.from, to, b.life_of, cursor) && np_enter_cast(m, to, cursor);
+        is_done = np_cast_branch(m, b.from, to, b.life_of, cursor, actual->freed) && np_enter_cast(m, to, cursor);
         if (!is_done) {
             np_leave_note(m,
                           actual->kind == NEAP_EVENT_MALLOC ? NEAP_DEPARTURE_MALLOC

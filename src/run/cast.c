@@ -248,18 +248,25 @@ static bool cast_same(np_pattern *to, uint32_t life, const np_pattern *from, uin
     return n == 0 || stand_in_turn(to, life, blocks, n);
 }
 
-bool np_cast_branch(neap_device *m, const np_pattern *from, np_pattern *to, const uint32_t *life_of, uint32_t cursor)
+bool np_cast_branch(neap_device *m, const np_pattern *from, np_pattern *to, const uint32_t *life_of, uint32_t cursor,
+                    neap_block *freed)
 {
+    uint32_t life_freed = freed ? to->program.events.items[cursor].subject : NP_NO_LIFE;
     begin_cast(m, to);
     for (uint32_t i = 0; i < to->program.lives.n; i++) {
         if (life_of[i] != NP_NO_LIFE && !cast_same(to, i, from, life_of[i])) {
             return false;
         }
+        if (life_of[i] == NP_NO_LIFE && i == life_freed &&
+            (freed->is_standing || must_stay(to, i, freed) || !stand_in_turn(to, i, &freed, 1))) {
+            return false;
+        }
     }
     for (size_t i = to->program.lives.n; i-- > 0;) {
         const np_program_life *life = &to->program.lives.items[i];
-        bool is_missing = life->persistent ? !cast_persistent(m, to, (uint32_t)i)
-                                           : life_of[i] == NP_NO_LIFE && is_alive_at(to, life, cursor);
+        bool is_missing = life->persistent
+                              ? !cast_persistent(m, to, (uint32_t)i)
+                              : life_of[i] == NP_NO_LIFE && i != life_freed && is_alive_at(to, life, cursor);
         if (is_missing) {
             cast_by_size(m, to, (uint32_t)i);
         }

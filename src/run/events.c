@@ -35,6 +35,9 @@ neap_status np_malloc_locked(neap_device *m, uint64_t bytes, neap_block **block)
     }
     if (m->state == NEAP_STATE_RUN) {
         status = np_follow_malloc(m, bytes, &served, block);
+        if (!served && m->state != NEAP_STATE_RUN) {
+            np_boundary_note(m, NEAP_EVENT_MALLOC);
+        }
     }
     if (!served && status == NEAP_OK) {
         status = np_is_plain(m) ? np_plain_malloc(m, bytes, block) : np_loose_malloc(m, bytes, block);

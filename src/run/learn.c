@@ -476,6 +476,7 @@ void np_lesson_learn(np_lesson *lesson)
     }
     status = find_period(&s);
     if (status == NEAP_OK) {
+        lesson->n_iterations = (uint32_t)s.period.variants.n;
         status = settle_homes(&s);
     }
     if (status == NEAP_OK) {

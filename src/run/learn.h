@@ -80,7 +80,8 @@ typedef struct np_lesson {
     np_array(uint32_t) name_at; /* by exec: into `names` */
     uint64_t limit_used;        /* bytes, for arena and all; 0: none. Higher than asked for where it had to be */
     bool limit_was_raised;
-    uint32_t margin_used; /* less than was given where the limit allowed no more */
+    uint32_t n_iterations; /* of different kinds in the period; 0: it is one */
+    uint32_t margin_used;  /* less than was given where the limit allowed no more */
     uint64_t load_min;
     atomic_int *phase;              /* NULL, or told what is being planned: np_phase */
     const atomic_bool *is_stopping; /* NULL, or true: come to an end */

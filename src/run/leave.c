@@ -105,6 +105,7 @@ void np_leave_note(neap_device *m, neap_departure why, const char *what)
 {
     m->stats.departures[why]++;
     m->stats.n_departures++;
+    m->pattern->n_left += m->cursor > 0;
     np_log(m, NEAP_LOG_WARN, "left the plan at event %u of %zu: %s%s%s", m->cursor, m->pattern->program.events.n,
            neap_departure_text(why), what ? ": " : "", what ? what : "");
 }

@@ -438,6 +438,9 @@ neap_status np_elsewhere_end(neap_device *m);
 /* Called off the plan before an event is served: where it is the start of a known pattern, enters it. */
 void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key);
 
+/* The same, where an iteration of a kind without a plan has ended: it is noted, and another begins. */
+void np_boundary_note(neap_device *m, neap_event_kind kind);
+
 /* At the end of a lap: the pattern for the next, entered where it is another one. */
 void np_enter_next_lap(neap_device *m, neap_event_kind kind, uint64_t key);
 
@@ -451,16 +454,18 @@ typedef enum np_casting { NP_CAST_EXACTLY, NP_CAST_BY_SIZE } np_casting;
 /* Finds a block for every life that is alive at the start. False: one is missing (exactly), or one is in the way. */
 bool np_cast(neap_device *m, np_pattern *pattern, np_casting how);
 
-/* The same before event `cursor` of a pattern, with the blocks that another has given out in the iteration so far. */
-bool np_cast_branch(neap_device *m, const np_pattern *from, np_pattern *to, const uint32_t *life_of, uint32_t cursor);
+/* The same before event `cursor` of a pattern, with the blocks that another has given out in the iteration so far. `freed`:
+ * NULL, or what that event frees. */
+bool np_cast_branch(neap_device *m, const np_pattern *from, np_pattern *to, const uint32_t *life_of, uint32_t cursor,
+                    neap_block *freed);
 
 /* ---- branch.c ---- */
 
 /* What the program does. */
 typedef struct np_actual {
     neap_event_kind kind;
-    uint64_t key;            /* bytes, or the key of an exec's name */
-    const neap_block *freed; /* NULL, or what is to be freed */
+    uint64_t key;      /* bytes, or the key of an exec's name */
+    neap_block *freed; /* NULL, or what is to be freed */
 } np_actual;
 
 /* On the plan, at an event that is not the planned one. True: another plan is followed, which has it next. False: none has,

@@ -342,7 +342,7 @@ static neap_trace *repeat_trace(const neap_trace *one, uint64_t next_id, const n
 
 /* ---- iterations seen ---- */
 
-enum { SEEN_OFTEN = 2 };
+enum { SEEN_OFTEN = 2, RECENT_LAPS = 48 };
 
 /* There may be several for the same events: the one that was followed last is meant. */
 static np_pattern *find_pattern(const neap_device *m, uint64_t hash)
@@ -379,7 +379,7 @@ bool np_unknown_waits(const neap_device *m)
 {
     for (size_t i = 0; i < m->unknown.n; i++) {
         const np_unknown *unknown = &m->unknown.items[i];
-        if (unknown->n_seen >= SEEN_OFTEN && np_history_age(&m->history, unknown->hash) < NP_HISTORY &&
+        if (unknown->n_seen >= SEEN_OFTEN && np_history_age(&m->history, unknown->hash) < RECENT_LAPS &&
             !find_pattern(m, unknown->hash)) {
             return true;
         }

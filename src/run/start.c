@@ -4,7 +4,7 @@
  * before it. Among several patterns the one is expected that came after the longest run of iterations like the last. */
 #include "run/manager.h"
 
-enum { MANY_LAPS = 64, MANY_EVENTS = 20000 };
+enum { MANY_LAPS = 64, MANY_EVENTS = 20000, LEFT_OFTEN = 2 };
 
 #define LOW_LOAD 0.5     /* of the highest load */
 #define LEAST_SWING 0.02 /* of the highest load: layers that come and go are no iteration */
@@ -93,11 +93,17 @@ static bool is_inner_loop(const neap_device *m, const np_pattern *pattern)
     return m->is_beneath && is_low && m->stats.n_events - m->last_high_event < (n > MANY_EVENTS ? n : MANY_EVENTS);
 }
 
+/* Iterations of several kinds that came in this order by chance: each is to have a plan of its own. */
+static bool is_by_chance(const neap_device *m, const np_pattern *pattern)
+{
+    return m->is_beneath && pattern->n_iterations > 1 && pattern->n_left >= LEFT_OFTEN;
+}
+
 /* Is the event the first of the pattern, and are the blocks what they are at its start? */
 static bool is_start(neap_device *m, np_pattern *pattern, np_casting how, neap_event_kind kind, uint64_t key)
 {
-    return begins_with(pattern, kind, key) && !is_inner_loop(m, pattern) && np_cast(m, pattern, how) &&
-           (how == NP_CAST_BY_SIZE || ends_with(m, pattern) || !has_strangers(m));
+    return begins_with(pattern, kind, key) && !is_inner_loop(m, pattern) && !is_by_chance(m, pattern) &&
+           np_cast(m, pattern, how) && (how == NP_CAST_BY_SIZE || ends_with(m, pattern) || !has_strangers(m));
 }
 
 static bool try_enter(neap_device *m, np_pattern *pattern, np_casting how, neap_event_kind kind, uint64_t key)
@@ -141,12 +147,19 @@ static bool is_boundary(const neap_device *m, neap_event_kind kind)
            (double)(recorder->peak_bytes - recorder->trace->live_bytes) >= LEAST_SWING * (double)m->stats.peak_live;
 }
 
-void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key)
+void np_boundary_note(neap_device *m, neap_event_kind kind)
 {
-    if (m->patterns.n > 0 && !start_any(m, false, kind, key) && is_boundary(m, kind)) {
+    if (is_boundary(m, kind)) {
         np_unknown_note(m);
         np_recorder_begin(&m->recorder, m->live);
         m->recorder.is_whole = m->recorder.trace != NULL;
+    }
+}
+
+void np_enter_if_start(neap_device *m, neap_event_kind kind, uint64_t key)
+{
+    if (m->patterns.n > 0 && !start_any(m, false, kind, key)) {
+        np_boundary_note(m, kind);
     }
 }
 
