@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 SECONDS ?= 600
 
-.PHONY: all demo test bench fuzz soak install deb wheel clean format docs help
+.PHONY: all demo test bench ordinary fuzz soak install deb wheel clean format docs help
 all:
 	@scripts/build.sh release product
 
@@ -19,6 +19,12 @@ bench:
 	@scripts/setup.sh build
 	@scripts/build.sh release product benchmarks
 	@bench/run.sh
+
+ordinary:
+	@scripts/setup.sh build
+	@scripts/build.sh release product
+	@bench/ordinary/build.sh
+	@python3 bench/ordinary/run.py --csv bench/results/ordinary.csv
 
 fuzz:
 	@scripts/setup.sh test
@@ -54,6 +60,7 @@ help:
 	@echo "make demo       set up, build, train VGG-16 three ways, draw a plan"
 	@echo "make test       set up, then every check and test; STAGES='format release' runs those alone"
 	@echo "make bench      the figures of bench/results, measured again"
+	@echo "make ordinary   real PyTorch programs on a stand-in for a GPU (bench/ordinary; 3 GB of wheels, half an hour)"
 	@echo "make fuzz       each fuzz target for SECONDS=$(SECONDS)"
 	@echo "make soak       all tests at length, a million random programs under sanitizers; NEAP_SOAK_FROM=N goes on"
 	@echo "make install    into PREFIX=$(PREFIX); DESTDIR is honoured"
