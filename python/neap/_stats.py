@@ -36,6 +36,8 @@ class DeviceStats(TypedDict, total=False):
     planned_footprint: Optional[int]
     ratio: Optional[float]  # of what was held at most to the peak load; below 1 with swapping
     limit: Optional[int]
+    limit_asked: Optional[int]  # in bytes
+    share_asked: Optional[float]  # or as a share of the peak load: the limit is None until it is in force
     caching_bytes: Optional[int]  # what PyTorch's caching allocator would have held
     side_bytes: int  # held for small blocks, which take no part in the plan
     side_live: int

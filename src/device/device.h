@@ -120,7 +120,8 @@ struct np_device {
     uint32_t n_pages;    /* that could be committed: what the device has */
     uint32_t n_streams;  /* of the program */
     bool wants_touches;
-    uint64_t room_bytes; /* of its memory, that measuring copies may take for a moment; UINT64_MAX: as much as that needs */
+    uint64_t
+        room_bytes; /* of its memory, that measuring copies may take for a moment; UINT64_MAX: as much as that needs */
 };
 
 /* By its name and settings, as neap_open takes it. */

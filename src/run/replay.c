@@ -399,7 +399,7 @@ void np_unknown_note(neap_device *m)
     np_log(m, NEAP_LOG_DEBUG, "an iteration of %llu events has ended off the plan: kind %016llx, which has %s plan",
            (unsigned long long)m->recorder.n_events, (unsigned long long)hash, known ? "a" : "no");
     if (m->is_beneath) {
-        if (known == m->pattern && known->has_doubts) {
+        if (known && known == m->pattern && known->has_doubts) {
             np_heed_iteration(m, known);
         }
         m->recorder.is_whole = false; /* nothing more is waited for */
