@@ -5,10 +5,10 @@
 #include "run/manager.h"
 
 enum {
-    HELD_SLACK = 4
+    HELD_SLACK = 2
 }; /* pages that may be held before idle ones are used elsewhere, which would have to be mapped anew */
 
-#define HELD_SHARE 1.02 /* and so much of the highest load */
+#define HELD_SHARE 1.01 /* and so much of the highest load */
 
 /* Of all streams, even if one fails: whoever cannot go on without it waits at least for the others. */
 neap_status np_drain(neap_device *m)
