@@ -166,7 +166,7 @@ def as_row(case, mode, r, known):
     for column in ("checked", "wrong", "unmapped", "overlaps", "races", "early_unmaps"):
         row[column] = fake.get(column, "")
     if mode != "pool" and fake.get("steps"):
-        limit = known["limit"] if mode == "bytes" else int(0.7 * (report.get("peak_load") or fake.get("load_high") or 0))
+        limit = known["limit"] if mode == "bytes" else int(0.7 * (report.get("peak_live") or fake.get("load_high") or 0))
         row["limit"] = limit
         row["most_late"] = most_late(fake, 3 if mode == "share" else 0)
         row["limit_ok"] = int(row["most_late"] <= limit)
@@ -214,7 +214,7 @@ def main():
                 known["reserved"] = row["reserved"]
             elif not known.get("load"):
                 known["load"] = row["load"]
-                known["limit"] = int(0.7 * (r["report"].get("peak_load") or row["load"] or 0))
+                known["limit"] = int(0.7 * (r["report"].get("peak_live") or row["load"] or 0))
             row["reserved"] = known.get("reserved", "")
             say(row, known)
             rows.append(row)
