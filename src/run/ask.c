@@ -468,7 +468,7 @@ void np_take_lesson(neap_device *m)
 static bool has_fresh_plan(const neap_device *m)
 {
     const np_pattern *last = m->patterns.n > 0 ? m->patterns.items[m->patterns.n - 1] : NULL;
-    return last && !last->was_entered && last->n_refused < 2 &&
+    return last && last->n_entered == 0 && last->n_refused < 2 &&
            m->recorder.n_events < last->taken_at + 4 * last->program.events.n;
 }
 

@@ -312,6 +312,7 @@ static void replan_followed(neap_device *m, np_pattern *followed)
         np_timed_want(&followed->timed, followed->program.n_execs, (uint32_t)followed->program.uses.n,
                       followed->memory);
     } else if (np_busy_is_awaited(m, followed)) {
+        m->device->room_bytes = np_room_left(m);
         np_busy_lap(m, followed);
     } else if (followed->is_quick) {
         ask_for_better(m, followed);

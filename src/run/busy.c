@@ -21,7 +21,6 @@ bool np_busy_is_awaited(const neap_device *m, const np_pattern *pattern)
 static neap_status give(neap_device *m, const np_pattern *pattern)
 {
     double n = fmin(np_pattern_lap_ns(pattern) / ROUND_NS, ROUNDS_MOST);
-    m->device->room_bytes = np_room_left(m);
     return m->device->api->time_busy(m->device, n > ROUNDS_LEAST ? (uint32_t)n : ROUNDS_LEAST);
 }
 

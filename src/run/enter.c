@@ -377,7 +377,7 @@ static neap_status prepare(neap_device *m, np_pattern *pattern, uint32_t cursor)
         for (uint32_t k = 0; k < m->n_arena; k++) {
             np_room_unback(m, m->arena.numbers[k]);
         }
-        if (pattern->limit_pages && !pattern->was_entered) {
+        if (pattern->limit_pages && pattern->n_entered == 0) {
             m->is_limited_anew = true;
         }
         m->limit_pages = np_limit_with(m, pattern);
@@ -453,7 +453,6 @@ static void take_over(neap_device *m, np_pattern *pattern, uint32_t cursor)
         pattern->out_marks[i] = pattern->in_marks[i] = 0;
     }
     np_pages_clear_arena(&m->pages, false);
-    pattern->was_entered = true;
     pattern->n_entered++;
     pattern->n_laps = pattern->n_noted = pattern->looked_since = 0;
     pattern->last_lap_start_ns = 0;

@@ -37,7 +37,7 @@ static bool is_of_lap(const neap_device *m, const np_program_life *life)
     return !life->persistent && life->begin < m->cursor;
 }
 
-/* Planned blocks get numbers in the order in which they were malloc'd: lives are in that order, and those of the lap before
+/* Planned blocks get numbers in the order in which they were malloc'd: lives are in that order, and blocks of the lap before
  * come first. Blocks that the lap has freed have numbers, too: what is recorded begins with the lap. */
 static void number_blocks(neap_device *m, np_pattern *pattern)
 {

@@ -94,7 +94,7 @@ struct neap_device {
     np_pages pages;
     np_host host;
     np_small small;
-    np_block_pool blocks; /* structs of those that no plan has made */
+    np_block_pool blocks; /* structs of blocks that no plan has made */
     np_space spaces[NP_N_SPACES];
     np_packing packing;
     uint32_t n_row;               /* mallocs since the last free */
@@ -471,6 +471,8 @@ typedef struct np_actual {
 /* On the plan, at an event that is not the planned one. True: another plan is followed, which has it next. False: none has,
  * and the plan may have been left. */
 bool np_branch(neap_device *m, const np_actual *actual);
+
+/* ---- fork.c ---- */
 
 /* A fork is an event at which iterations of another kind part from the pattern. Blocks that live there must be views, which
  * can be seen at the place that the other plan gives them: where those were not, the pattern is to be planned anew. */

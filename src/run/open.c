@@ -96,7 +96,7 @@ void np_pattern_drop(neap_device *m, np_pattern *pattern)
         m->outlived = pattern;
         return;
     }
-    if (pattern->was_entered) { /* work on blocks that were freed may be under way, on another plan */
+    if (pattern->n_entered > 0) { /* work on blocks that were freed may be under way, on another plan */
         (void)np_drain(m);
     }
     for (uint32_t i = 0; i < pattern->n_blocks; i++) {

@@ -102,7 +102,7 @@ static bool is_at_fork(const np_pattern *pattern, const np_program_life *life)
     return false;
 }
 
-/* Does each of its blocks have a view? Those that live across the period's end do, or where another iteration parts from
+/* Does each of its blocks have a view? Blocks that live across the period's end do, or where another iteration parts from
  * this one, unless the plan is an older one, in which they begin anywhere. */
 static bool is_view(const np_pattern *pattern, const np_program_life *life, uint64_t page_bytes)
 {

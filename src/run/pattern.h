@@ -59,12 +59,11 @@ typedef struct np_pattern {
     uint32_t n_tail;   /* so many last events occur in this order only at the period's end; 0: no number below
                             * NP_RECENT_KEYS does */
     struct np_pattern *next_outlived; /* of those that were given up while blocks of theirs live */
-    bool was_entered;
-    bool is_quick;         /* the pool alone, made in no time: a better one is to be asked for, */
-    bool is_provisional;   /* or was, and has not come: this one is not worth keeping for later runs */
-    bool is_hurried;       /* a program waited for it: with more time there may be a better one */
-    uint32_t n_entered;    /* times */
-    uint32_t n_left;       /* times in the midst of a lap */
+    bool is_quick;                    /* the pool alone, made in no time: a better one is to be asked for, */
+    bool is_provisional;              /* or was, and has not come: this one is not worth keeping for later runs */
+    bool is_hurried;                  /* a program waited for it: with more time there may be a better one */
+    uint32_t n_entered;               /* times */
+    uint32_t n_left;                  /* times in the midst of a lap */
     uint32_t n_iterations; /* of different kinds in a lap, which may have come in this order by chance; 0: it is one */
     uint32_t
         limit_pages;    /* the limit while it is followed, if that is higher than asked for, or none was; 0: no other */

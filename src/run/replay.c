@@ -47,7 +47,7 @@ static uint32_t turn_before(const replay *r, uint32_t life, uint32_t turn)
     return (turn + n - 1) % n;
 }
 
-/* A block of the life that was live at the iteration's start, or would have been: those that are not live any more have been
+/* A block of the life that was live at the iteration's start, or would have been: one that is not live any more has been
  * freed since, or none stood for the life. */
 static void replay_live(replay *r, uint32_t life, uint32_t turn, bool is_freed)
 {
@@ -220,7 +220,7 @@ static uint32_t find_first(const repetition *r, bool is_size_equal, uint64_t byt
     return first;
 }
 
-/* Those of one size first, in the order of their mallocs; then, in that order, those of others: what an iteration of another
+/* Blocks of one size first, in the order of their mallocs; then, in that order, of other sizes: what an iteration of another
  * kind has left. */
 static void pair_blocks(repetition *r, bool is_size_equal)
 {
@@ -374,7 +374,7 @@ static uint32_t count_seen(neap_device *m, uint64_t hash)
     return np_array_push(m->memory, &m->unknown, unknown) == NEAP_OK ? 1u : 0u;
 }
 
-/* Does one wait for its plan? It comes before better ones for those that have one. */
+/* Does a kind wait for its plan? That comes before better plans for other kinds. */
 bool np_unknown_waits(const neap_device *m)
 {
     for (size_t i = 0; i < m->unknown.n; i++) {
