@@ -85,7 +85,7 @@ class Pane {
       this.tools, this.stage, this.legend, this.heldBox, this.tables);
   }
 
-  /* For a finger, and for whoever has no wheel. */
+  /* For a finger, and for a mouse without a wheel. */
   makeTools() {
     const { app } = this;
     const button = (text, label, action) => {

@@ -25,7 +25,7 @@ int np_new_file_open(np_new_file *file, const char *path, mode_t mode, char *tem
 int np_new_file_close(np_new_file *file, bool is_good);
 
 /* All bytes. A reader that has gone, and a limit of the file's size, are errors: the signals that would end the program
- * (SIGPIPE, SIGXFSZ) are held back, and those that the program caused itself are left as they were. */
+ * (SIGPIPE, SIGXFSZ) are held back, and signals that the program caused itself are left as they were. */
 int np_file_put(int fd, const void *bytes, size_t n_bytes);
 
 #endif

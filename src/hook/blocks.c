@@ -217,7 +217,7 @@ static bool has_synced(np_hook_device *device)
     return is_done;
 }
 
-/* Aside, nobody has seen what was done with a block: where the work cannot be waited for, it is kept for good; beside a capture,
+/* Aside, no use of a block is seen: where the work cannot be waited for, it is kept for good; beside a capture,
  * which such a wait would break, until there is none. What comes from here on is the runtime's, which needs the room. */
 static void free_aside(np_hook_device *device, neap_block *block, void *stream)
 {

@@ -13,7 +13,7 @@ typedef struct np_forward {
     const void *from;                              /* the object that is asked, */
     const void *to;                                /* the one that answers, */
     void *const *to_slots;                         /* and its virtual functions */
-    void (*asked)(unsigned slot, uint64_t second); /* before those of np_forward_asking */
+    void (*asked)(unsigned slot, uint64_t second); /* before the calls of np_forward_asking */
 } np_forward;
 
 extern np_forward np_the_forward; /* there is one pair */

@@ -69,7 +69,7 @@ static bool name_mark(uint64_t process, char *path, size_t bytes)
     return n > 0 && (size_t)n < bytes;
 }
 
-/* Those of programs that were killed. Another container's processes are not seen from here: hence the day. */
+/* Marks of programs that were killed. Another container's processes are not seen from here: hence the day. */
 static void clear_old(void)
 {
     char folder[NP_HOOK_SOCKET_PATH];

@@ -9,7 +9,7 @@
 #include "hook/forward.h"
 
 typedef enum np_pytorch_deed {
-    NP_PYTORCH_HANDED, /* async's until native is the allocator; then native's, also for those who remember async */
+    NP_PYTORCH_HANDED, /* async's until native is the allocator; then native's, also for code that remembers async */
     NP_PYTORCH_PASSED, /* native's, always */
     NP_PYTORCH_ASKING, /* the same, and np_the_forward.asked is called first */
     NP_PYTORCH_OWN,    /* that of the entry, */

@@ -350,7 +350,7 @@ static void test_captured(void **state)
     close_scene();
 }
 
-/* What is freed on a stream that is captured is had again by what the same capture asks for on it, and by nobody else. */
+/* What is freed on a stream that is captured is had again by what the same capture asks for on it, and by nothing else. */
 static void test_capture_reuse(void **state)
 {
     void *a;

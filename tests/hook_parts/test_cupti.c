@@ -139,7 +139,7 @@ static void ignore(void *user, int domain, uint32_t id, const np_cupti_data *dat
     (void)data;
 }
 
-/* Somebody else, before or after. */
+/* Another subscriber, before or after. */
 static int subscribe_other(const np_cupti *cupti, uint8_t allows_others, void **subscriber)
 {
     np_cupti_subscription other = {sizeof other, "a profiler", NULL, 0, allows_others, {0}};

@@ -579,7 +579,7 @@ typedef struct gone {
 static gone *gones;
 static size_t first_gone, n_gones, cap_gones;
 static size_t load, load_high;       /* of the blocks that the program has */
-static size_t expected;              /* of those that it is asking for */
+static size_t expected;              /* of blocks that it is asking for */
 static size_t gone_bytes, busy_high; /* freed and still used; the highest of both */
 static int64_t over_high;            /* the most held above 1.05 * the highest load so far + 64 MiB */
 static int over_step = -1;
@@ -2105,7 +2105,7 @@ CUresult cuStreamAddCallback(CUstream h, CUstreamCallback f, void *arg, unsigned
 
 /* ---------------------------------------------------------------- captures and graphs
  * A graph is a list of nodes: how long they take together, and the blocks that each touches. At each launch of it those must be
- * mapped and, where they live, have what they had; nobody else may live there. */
+ * mapped and, where they live, have what they had; no other block may live there. */
 CUresult cuStreamBeginCapture_v2(CUstream h, CUstreamCaptureMode m)
 {
     TRACE(cuStreamBeginCapture_v2, h, m);

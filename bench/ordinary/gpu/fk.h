@@ -1,5 +1,5 @@
 /* fk.h: what the parts of the fake GPU share. Device work takes time on a modelled clock and changes nothing; memory is a
- * table of pages whose bytes exist once somebody writes them. */
+ * table of pages whose bytes exist once they are written. */
 #ifndef FK_H
 #define FK_H
 #define _GNU_SOURCE
