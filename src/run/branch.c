@@ -57,7 +57,8 @@ static bool has_same_place(const branch *b, uint32_t life)
     for (uint32_t turn = 0; turn < own->n_places && has_place; turn++) {
         const neap_block *block = from->actors[b->life_of[life]].now[turn];
         if (block && block->kind == NP_BLOCK_FLAT) {
-            has_place = b->to->actors[life].planned && b->to->actors[life].planned[0].kind == NP_BLOCK_FLAT &&
+            has_place = own->n_places == 1 && other->n_places == 1 && b->to->actors[life].planned &&
+                        b->to->actors[life].planned[0].kind == NP_BLOCK_FLAT &&
                         from->program.placed.items[own->first_placed].offset ==
                             b->to->program.placed.items[other->first_placed].offset;
         } else if (block) {
